@@ -13,7 +13,7 @@ from bench import peak_mb
 from bench._endpoint import MODEL
 from bench._files import chat_lines, rubric, write_lines
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Run
 from evaluation.prompts.core import reasoning_messages
 from evaluation.runs.queries.chats import core_chat
@@ -40,7 +40,7 @@ def plan_run(units: int, engine: Any) -> int:
         chats_import(path=write_lines(folder / "chats.jsonl", lines), set_name=f"set {number}")
     run = run_start(
         chat_set=ChatSet.objects.get(name=f"set {number}"),
-        judge=JudgeChoice(engine=engine, grouping="criterion"),
+        judge=JudgeSpec(engine=engine, grouping="criterion"),
         run=RunChoice(),
         endpoint=current_endpoint(),
     )

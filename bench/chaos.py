@@ -27,7 +27,7 @@ from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Attempt, Run, Verdict
 from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.runs import RunChoice
@@ -237,7 +237,7 @@ def place(*, chats: int, latency: float) -> Iterator[Place]:
 
 def launched() -> Run:
     """A run of the newest set, for the workers."""
-    chat_set, judge = ChatSet.objects.latest("id"), JudgeChoice(engine="direct")
+    chat_set, judge = ChatSet.objects.latest("id"), JudgeSpec(engine="direct")
     run = run_launch(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=current_endpoint(), by=None)
     # Rung for through this process's broker, which the workers do not hear.
     Run.objects.filter(pk=run.pk).update(rung_at=None)

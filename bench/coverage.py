@@ -18,7 +18,7 @@ from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics
 from alignment.reports.core.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.reports.core.pooled import POOLED, pooled
-from alignment.reports.core.weighted import people_share, weighted_statistics
+from alignment.reports.core.weighted import human_share, weighted_statistics
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
 from alignment.statistics.estimates import Estimate, Interval
@@ -279,7 +279,7 @@ def drawn_by_verdict(labelled: Drawn, *, tpr: float, tnr: float, share: float, s
     draw = np.random.default_rng([SEED, labelled.chats, *(round(100 * rate) for rate in (tpr, tnr, share))])
     found = (_drawn_run(labelled, cell, draw) for _ in range(sets))
     entries = (
-        (weighted_statistics(data, tally(data), seed=SEED) | {PASSES: people_share(data, seed=SEED)}, 1)
+        (weighted_statistics(data, tally(data), seed=SEED) | {PASSES: human_share(data, seed=SEED)}, 1)
         for data in found
     )
     return _shares(entries, _planted(cell) | {PASSES: cell.share})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.regression.core import Gate, GatePolicy, PairedVerdicts, confirm, decide, weigh
+from alignment.regression.core import Gate, GatePolicy, PairedVerdicts, confirm, count_evidence, decide
 from bench import Figure
 
 CRITERIA = 13
@@ -103,10 +103,12 @@ def release(truth: Truth, chats: int, *, seed: int) -> Outcome:
     """One simulated release: a champion, a candidate, and the candidate's second run where the gate fails."""
     draw = np.random.default_rng(seed)
     human, champion, candidate, second = planted(truth, chats, draw)
-    evidence = weigh(_paired(human, champion, candidate))
+    evidence = count_evidence(_paired(human, champion, candidate))
     decision = decide(evidence, policy=GatePolicy())
     if decision.gate is Gate.FAIL:
-        decision = confirm(decision, decide(weigh(_paired(human, champion, second)), policy=GatePolicy()))
+        decision = confirm(
+            decision, decide(count_evidence(_paired(human, champion, second)), policy=GatePolicy())
+        )
     return Outcome(decide(evidence, policy=ABC).gate is Gate.FAIL, decision.gate)
 
 

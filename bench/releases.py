@@ -21,7 +21,7 @@ from bench import Figure
 from bench._child import in_child
 from bench._files import rubric, write_lines
 from bench.gate import CRITERIA, TRUTHS, planted
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.versions import champions_ensure
@@ -72,9 +72,9 @@ def released(number: int) -> dict[str, Any]:
     with StubEndpoint(lambda body: answer(body, truth, asked)) as stub:
         settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = stub.base_url, "bench"
         test = judge_test_start(
-            judge=JudgeChoice("direct", grouping="rubric"),
+            judge=JudgeSpec("direct", grouping="rubric"),
             choice=RegressionChoice(
-                golden, "dev", JudgeChoice("direct", grouping="rubric"), policy_in_force(), on_worker=False
+                golden, "dev", JudgeSpec("direct", grouping="rubric"), policy_in_force(), on_worker=False
             ),
             prompts=candidates(),
         )

@@ -10,7 +10,7 @@ from celery.exceptions import Reject, SoftTimeLimitExceeded
 from django.conf import settings
 
 from evaluation.runs.worker.enqueue import PROCESS_UNITS, run_enqueue
-from evaluation.runs.worker.time_slices import Next, ring_answered, run_turn, wants_helper
+from evaluation.runs.worker.time_slices import NextSlice, enqueue_answered, run_time_slice, wants_helper
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +36,15 @@ def process_units(run_id: int, enqueued_at: str = "") -> None:
     if STOPPING.is_set():
         raise Reject("this worker stops", requeue=True)
     _heed_stop()
-    if not ring_answered(run_id, datetime.fromisoformat(enqueued_at) if enqueued_at else None):
+    if not enqueue_answered(run_id, datetime.fromisoformat(enqueued_at) if enqueued_at else None):
         return
     if wants_helper(run_id, more_than=2 * settings.LACE_MAX_IN_FLIGHT):
         run_enqueue(run_id)  # for an idle worker, else for this one's next time slice
     try:
-        then = run_turn(run_id, leave=STOPPING)
+        then = run_time_slice(run_id, leave=STOPPING)
     except SoftTimeLimitExceeded:
         log.warning("run %s: a time slice took more than %s s and was cut short", run_id, SOFT_SECONDS)
-        then = Next(again=True)
+        then = NextSlice(again=True)
     if then.again:
         run_enqueue(run_id, wait=then.wait)
 

@@ -17,10 +17,10 @@ from alignment.comparison.api import REPORT_PARAMETERS
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.forms import LARGEST_SEED, some_seed
+from alignment.label_planning.forms import LARGEST_SEED, random_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
-from alignment.label_planning.services.draw_preview import MOST, DrawWish, SamplePreview, label_draw_preview
-from alignment.label_planning.services.draws import label_draw, sample_source
+from alignment.label_planning.services.draw_preview import MOST, SamplePreview, SampleRequest, preview_sample
+from alignment.label_planning.services.draws import create_sample, sample_source
 from alignment.statistics.label_needs import Need
 from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
@@ -113,9 +113,9 @@ class LabelDraws(APIView):
         sample = _sample(scope, user, body)
         try:
             if body["dry_run"]:
-                preview = label_draw_preview(sample, by=user)
+                preview = preview_sample(sample, by=user)
                 return Response(_preview_body(preview, topics=not labels_too(user=user)))
-            draw = label_draw(sample, by=user)
+            draw = create_sample(sample, by=user)
         except InputProblem as problem:
             raise ValidationError({"detail": str(problem)}) from problem
         answer = {
@@ -135,14 +135,14 @@ def _scope(request: Request, run_id: int) -> Scope:
     return replace(scope, against=CONSENSUS)
 
 
-def _sample(scope: Scope, user: User, body: dict[str, Any]) -> DrawWish:
+def _sample(scope: Scope, user: User, body: dict[str, Any]) -> SampleRequest:
     by_key = {row.key: row for row in scope.criteria}
     unknown = [key for key in body["criteria"] if key not in by_key]
     if unknown:
         raise ValidationError({"criteria": f"{unknown[0]} is no criterion of this run."})
     chosen = set(body["criteria"])
     seed = body.get("seed")
-    return DrawWish(
+    return SampleRequest(
         scope=scope,
         criteria=tuple(row for row in scope.criteria if row.key in chosen),
         name=body["name"],
@@ -151,7 +151,7 @@ def _sample(scope: Scope, user: User, body: dict[str, Any]) -> DrawWish:
         topics=tuple(body["topics"]),
         rule=AllocationRule(body["rule"]),
         minimum=body["minimum"],
-        seed=some_seed() if seed is None else seed,
+        seed=random_seed() if seed is None else seed,
         split=body["split"],
         source=sample_source(scope=scope, by=user, token=body["client_id"]),
     )

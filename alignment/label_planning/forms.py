@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator
 
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.plan import TopicLabels
-from alignment.label_planning.services.draw_preview import MOST, DrawWish
+from alignment.label_planning.services.draw_preview import MOST, SampleRequest
 from alignment.label_planning.services.draws import sample_source
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
@@ -26,7 +26,7 @@ RULES = [
 ]
 
 
-def some_seed() -> int:
+def random_seed() -> int:
     """Return an unpredictable seed."""
     return secrets.randbelow(1_000_000)
 
@@ -108,11 +108,11 @@ class SampleForm(forms.Form):
         folded = ("rule", "minimum", "into", "seed", "topics")
         return any(self[name].errors for name in folded) or bool(self["topics"].value())
 
-    def wish(self, *, by: User) -> DrawWish:
+    def wish(self, *, by: User) -> SampleRequest:
         """Return the request of a valid form."""
         data = self.cleaned_data
         chosen = set(data["criteria"])
-        return DrawWish(
+        return SampleRequest(
             scope=self.scope,
             criteria=tuple(row for row in self.scope.criteria if row.key in chosen),
             name=data["name"],

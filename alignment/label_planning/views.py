@@ -15,12 +15,12 @@ from alignment.comparison.queries.filters import chosen_filter
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.views import run_and_scope
 from alignment.label_planning.core import sample_advice
-from alignment.label_planning.forms import SampleForm, some_seed
+from alignment.label_planning.forms import SampleForm, random_seed
 from alignment.label_planning.queries.pending_labels import pending_jobs, samples_without_job
 from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans, topic_labels
 from alignment.label_planning.queries.sampling_frame import sampling_frame
-from alignment.label_planning.services.draw_preview import NoEligibleChats, label_draw_preview
-from alignment.label_planning.services.draws import label_draw
+from alignment.label_planning.services.draw_preview import NoEligibleChats, preview_sample
+from alignment.label_planning.services.draws import create_sample
 from alignment.reports.queries.page import notices, scope_filters, scope_query
 from common.access import permission_or_404
 from common.problems import InputProblem
@@ -89,7 +89,7 @@ def label_draw_estimate(request: HttpRequest, run_id: int) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "run": scope.run, "labels_too": labels_too(user=user)}
     if form.is_valid():
         try:
-            context["preview"] = label_draw_preview(form.wish(by=user), by=user)
+            context["preview"] = preview_sample(form.wish(by=user), by=user)
         except NoEligibleChats:
             context["none_eligible"] = True
         except InputProblem as problem:
@@ -117,7 +117,7 @@ def _focus(request: HttpRequest, plans: Sequence[CriterionPlan]) -> CriterionPla
 
 
 def _initial(scope: Scope, focus: CriterionPlan) -> dict[str, Any]:
-    return {"criteria": [focus.criterion.key], "name": _name(scope), "seed": some_seed(), "minimum": 0}
+    return {"criteria": [focus.criterion.key], "name": _name(scope), "seed": random_seed(), "minimum": 0}
 
 
 def _name(scope: Scope) -> str:
@@ -132,7 +132,7 @@ def _name(scope: Scope) -> str:
 def _created(request: HttpRequest, form: SampleForm, user: User) -> ChatSet | None:
     """Create the sample; a refusal becomes an error of the form."""
     try:
-        sample = label_draw(form.wish(by=user), by=user)
+        sample = create_sample(form.wish(by=user), by=user)
     except InputProblem as problem:
         form.add_error(None, str(problem))
         return None

@@ -15,14 +15,14 @@ from alignment.misalignments.queries.detail import hostile_flags
 from alignment.misalignments.queries.misalignment_list import (
     STATES,
     UNTRIAGED,
-    Found,
+    DisagreementSelection,
     MisalignmentFilter,
     MisalignmentRow,
-    closed_runs,
-    listed,
+    hidden_runs,
     misalignment_rows,
     misalignments_listed,
     misalignments_shown,
+    with_row_data,
 )
 from alignment.misalignments.services import (
     LONGEST,
@@ -140,8 +140,8 @@ class MisalignmentList(PagedList[Any]):
         """Return the disagreements that the query selects, in the order of the page."""
         user = cast(User, self.request.user)
         only = MisalignmentFilter.read(self.request.query_params)
-        shown = misalignments_listed(user=user, without=closed_runs(user=user))
-        return Found(shown, only, user=user)
+        shown = misalignments_listed(user=user, without=hidden_runs(user=user))
+        return DisagreementSelection(shown, only, user=user)
 
     def results(self, page: Sequence[Misalignment]) -> Any:
         """Return the page's disagreements with consensus and verdict."""
@@ -201,6 +201,6 @@ class MisalignmentUndo(APIView):
 
 def _detail(request: Request, misalignment_id: int) -> Response:
     """Answer with a disagreement in its current state. Raises Http404."""
-    item = get_object_or_404(listed(misalignments_shown(user=request.user)), pk=misalignment_id)
+    item = get_object_or_404(with_row_data(misalignments_shown(user=request.user)), pk=misalignment_id)
     (row,) = misalignment_rows([item])
     return Response(MisalignmentWhole(row).data)

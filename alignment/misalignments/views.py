@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from alignment.misalignments.queries.causes import cause_rows, to_refine
 from alignment.misalignments.queries.detail import misalignment_page
 from alignment.misalignments.queries.misalignment_list import (
-    Found,
+    DisagreementSelection,
     MisalignmentFilter,
-    closed_runs,
     filter_rows,
     grouped,
+    hidden_runs,
     misalignment_rows,
     misalignments_listed,
     misalignments_shown,
@@ -36,9 +36,9 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     user, only = cast(User, request.user), MisalignmentFilter.read(request.GET.dict())
     if request.method == "POST":
         return _scan(request, only)
-    closed = closed_runs(user=user)
+    closed = hidden_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
-    selection = Found(shown, only, user=user)
+    selection = DisagreementSelection(shown, only, user=user)
     page: Page[Any] = Paginator(cast(Any, selection), PAGE).get_page(request.GET.get("page"))
     causes = cause_rows(selection)
     groups = grouped(misalignment_rows(list(page)))

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from alignment.models.regressions import RegressionTest
 from alignment.prompts.queries.criterion_list import CriterionRow
 from alignment.prompts.queries.sections import VersionDiff, examples_for, sections_of, version_diff
-from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow, releases_of
 from evaluation.models.prompts import Promotion
 from labeling.models.people import User
@@ -242,7 +242,7 @@ def _changes(diff: VersionDiff, other: VersionRow) -> dict[str, Any]:
     }
 
 
-def _measured(one: Measured) -> dict[str, Any]:
+def _measured(one: VersionMetrics) -> dict[str, Any]:
     return {
         "set": one.run.chat_set.name if one.run.chat_set else "",
         "split": one.split,

@@ -17,7 +17,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.csv_rows import HEAD
 from alignment.reports.queries.chat_lists import listed
 from alignment.reports.queries.reports import alignment_report
-from alignment.reports.queries.stored import stored_found, stored_json, stored_lines
+from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_json
 from common.access import found_or_404
 from common.api import FORBIDDEN, NO_ACCESS, DownloadView
 from common.downloads import table_file
@@ -73,7 +73,7 @@ class StoredReport(APIView):
     )
     def get(self, request: Request, report_id: int) -> Response:
         """The report as it was stored, whatever has changed since; `pinned` identifies its input."""
-        row = found_or_404(stored_found(report_id, user=request.user))
+        row = found_or_404(readable_report(report_id, user=request.user))
         return Response(stored_json(row, user=request.user))
 
 
@@ -87,8 +87,8 @@ class StoredReportTable(DownloadView):
     )
     def get(self, request: Request, report_id: int) -> HttpResponse:
         """One row per criterion, dimension and tier, and one for all; cells never start a formula."""
-        row = found_or_404(stored_found(report_id, user=request.user))
-        return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
+        row = found_or_404(readable_report(report_id, user=request.user))
+        return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 
 def _report(request: Request, chat_set: ChatSet | None, run: Run | None) -> Response:

@@ -19,7 +19,7 @@ from alignment.certificates.services.certificates import certifiable
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import knows_rater
 from alignment.comparison.queries.requested_scope import requested_scope
-from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
+from alignment.comparison.queries.run_choice import HUMAN_ONLY, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.views import run_and_scope, scope_or_404, unknown_rater_404
 from alignment.reports.core.csv_rows import HEAD
@@ -28,7 +28,7 @@ from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, cell_title, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
-from alignment.reports.queries.stored import stored_found, stored_lines, stored_page
+from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_page
 from common.access import found_or_404, permission_or_404
 from common.downloads import table_file
 from evaluation.models.runs import Run
@@ -122,7 +122,7 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
     """Show a stored report, with the results and texts it was stored with."""
-    row = found_or_404(stored_found(report_id, user=request.user))
+    row = found_or_404(readable_report(report_id, user=request.user))
     certificates = certificates_of_report(row, user=request.user)
     context = stored_page(row) | {"certificates": certificates}
     return render(request, "alignment/reports/stored.html", context)
@@ -132,8 +132,8 @@ def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
 @require_safe
 def report_table(request: HttpRequest, report_id: int) -> HttpResponse:
     """Download a stored report as CSV."""
-    row = found_or_404(stored_found(report_id, user=request.user))
-    return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
+    row = found_or_404(readable_report(report_id, user=request.user))
+    return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 
 def _chosen_report(request: HttpRequest, choice: RunChoice) -> HttpResponse:
@@ -143,7 +143,7 @@ def _chosen_report(request: HttpRequest, choice: RunChoice) -> HttpResponse:
     """
     names = ("engine", "version", "split", "against", "topic", "since", "until")
     query = {name: request.GET.get(name, "") for name in names}
-    if request.GET["run"] == PEOPLE_ALONE and choice.set_id is not None:
+    if request.GET["run"] == HUMAN_ONLY and choice.set_id is not None:
         query["against"] = ""  # without a judge there is no ground truth to choose
         return redirect(reverse("alignment:report_set", args=[choice.set_id], query=_not_default(query)))
     run = newest_fitting(choice, run_id=request.GET["run"], user=request.user)

@@ -65,7 +65,7 @@ class RaterCase:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class AltTest:
     """One case per rater with enough chats; none, and a reason, if there are too few such raters."""
 
     cases: tuple[RaterCase, ...]
@@ -104,7 +104,7 @@ def replacement(
     seed: int,
     epsilon: float = EPSILON,
     resamples: int = RESAMPLES,
-) -> Replacement:
+) -> AltTest:
     """Compare the judge with each rater, both against all other raters.
 
     Parameters
@@ -137,10 +137,10 @@ def replacement(
     """
     answers = _answers_by_rater(labels, judge)
     if len(answers) < MINIMUM_RATERS:
-        return Replacement((), FEW_RATERS)
+        return AltTest((), FEW_RATERS)
     p_values = [_p_value(one, epsilon) for one in answers]
     tests = zip(answers, p_values, benjamini_yekutieli(p_values), strict=True)
-    return Replacement(
+    return AltTest(
         tuple(
             RaterCase(
                 rater=one.rater,

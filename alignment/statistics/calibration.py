@@ -30,7 +30,7 @@ class ReliabilityBin:
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Calibration:
     """Calibration of `n` verdicts: `brier` of all; non-empty `bins` with their `ece`, or a `reason`."""
 
     n: int
@@ -42,7 +42,7 @@ class Reliability:
 
 def reliability(
     human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
-) -> Reliability:
+) -> Calibration:
     """Compare the judge's probabilities of True with the consensus.
 
     Parameters
@@ -67,12 +67,12 @@ def reliability(
     """
     n = int(p_true.size)
     if n == 0:
-        return Reliability(0, None, reason="no verdict with a probability")
+        return Calibration(0, None, reason="no verdict with a probability")
     brier = float(np.mean((p_true - human_true) ** 2))
     if n < MINIMUM_VERDICTS:
-        return Reliability(n, brier, reason=FEW_VERDICTS)
+        return Calibration(n, brier, reason=FEW_VERDICTS)
     filled = reliability_bins(human_true, p_true, bins=bins)
-    return Reliability(n, brier, filled, expected_calibration_error(filled))
+    return Calibration(n, brier, filled, expected_calibration_error(filled))
 
 
 def reliability_bins(

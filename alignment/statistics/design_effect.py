@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Part:
+class CorrelatedEstimate:
     """A share of right answers, or a difference of two shares.
 
     Parameters
@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedAnswers:
     """Right answers of two judges, and `n` answers, by chat; `both`: answers on which both are right."""
 
     one: Ints
@@ -45,12 +45,14 @@ class Paired:
         first, second = (int(right.sum()) - self.both for right in (self.one, self.other))
         return PairedTable(self.both, first, second, int(self.n.sum()) - self.both - first - second)
 
-    def __add__(self, more: "Paired") -> "Paired":
+    def __add__(self, more: "PairedAnswers") -> "PairedAnswers":
         """Add other answers on the same chats, e.g. of another criterion."""
-        return Paired(self.one + more.one, self.other + more.other, self.n + more.n, self.both + more.both)
+        return PairedAnswers(
+            self.one + more.one, self.other + more.other, self.n + more.n, self.both + more.both
+        )
 
 
-def share(right: Ints, n: Ints, *, reason: str) -> Part:
+def share(right: Ints, n: Ints, *, reason: str) -> CorrelatedEstimate:
     """Share of right answers with Wilson's interval on effective counts.
 
     `right` and `n` are counts of shape (chats,). Undefined with `reason` without an answer.
@@ -58,14 +60,14 @@ def share(right: Ints, n: Ints, *, reason: str) -> Part:
     """
     total = int(n.sum())
     if not total:
-        return Part(Estimate(None, reason=reason), np.zeros(len(n)))
+        return CorrelatedEstimate(Estimate(None, reason=reason), np.zeros(len(n)))
     value = float(right.sum() / total)
     rest = right - value * n
     effect = design_effect(rest, n, independent=value * (1 - value))
-    return Part(Estimate(value, wilson(float(right.sum()) / effect, total / effect)), rest)
+    return CorrelatedEstimate(Estimate(value, wilson(float(right.sum()) / effect, total / effect)), rest)
 
 
-def difference(paired: Paired, *, reason: str) -> Part:
+def difference(paired: PairedAnswers, *, reason: str) -> CorrelatedEstimate:
     """Share of right answers of the first judge minus the second's, with Tango's score interval.
 
     The interval is on effective counts and has a width even if no answer differs. Tango (1998), Stat Med
@@ -73,16 +75,16 @@ def difference(paired: Paired, *, reason: str) -> Part:
     """
     table = paired.table
     if table.difference is None:
-        return Part(Estimate(None, reason=reason), np.zeros(len(paired.n)))
+        return CorrelatedEstimate(Estimate(None, reason=reason), np.zeros(len(paired.n)))
     rest = paired.one - paired.other - table.difference * paired.n
     independent = (table.first + table.second) / table.n - table.difference**2
     effect = design_effect(rest, paired.n, independent=independent)
     effective = table.first / effect, table.second / effect, table.n / effect
     p = float(2 * ndtr(-abs(float(tango_z(*effective, at=0.0)))))
-    return Part(Estimate(table.difference, tango_bounds(*effective)), rest, p)
+    return CorrelatedEstimate(Estimate(table.difference, tango_bounds(*effective)), rest, p)
 
 
-def mean(one: Part, other: Part) -> Estimate:
+def mean(one: CorrelatedEstimate, other: CorrelatedEstimate) -> Estimate:
     """Mean of two shares or differences, by MOVER with their correlation over chats.
 
     Undefined if either is. Zou & Donner (2008), Stat Med 27:1693.

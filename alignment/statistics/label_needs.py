@@ -9,7 +9,7 @@ MOSTLY_TRUE = 0.85  # above this share of True, replacing a rater needs three ti
 EVEN = 0.7  # up to this share of either answer, a criterion counts as even for kappa
 
 
-class Asked(StrEnum):
+class LabelKind(StrEnum):
     """Kinds of labels that a decision counts."""
 
     CHATS = "chats"
@@ -60,14 +60,14 @@ LABELS: Mapping[Decision, tuple[str, str, str]] = MappingProxyType(
         Decision.RATE: ("Production rate ±5 points", "Rate", "interval 0.10 wide with 2,000 judged chats"),
     }
 )
-COUNTED: Mapping[Asked, str] = MappingProxyType(
+COUNTED: Mapping[LabelKind, str] = MappingProxyType(
     {
-        Asked.CHATS: "chats",
-        Asked.TRUE: "True",
-        Asked.FALSE: "False",
-        Asked.RANDOM: "randomly sampled",
-        Asked.THREE: "with three raters",
-        Asked.THREE_FALSE: "of these False",
+        LabelKind.CHATS: "chats",
+        LabelKind.TRUE: "True",
+        LabelKind.FALSE: "False",
+        LabelKind.RANDOM: "randomly sampled",
+        LabelKind.THREE: "with three raters",
+        LabelKind.THREE_FALSE: "of these False",
     }
 )
 # Not for subjective criteria: they never block a release.
@@ -103,23 +103,23 @@ class LabelCounts:
         """Share of True, in [0, 1]. None without a chat."""
         return self.true / self.n if self.n else None
 
-    def have(self, asked: Asked) -> int:
+    def have(self, asked: LabelKind) -> int:
         """Number of labels of this kind."""
         return {
-            Asked.CHATS: self.n,
-            Asked.TRUE: self.true,
-            Asked.FALSE: self.false,
-            Asked.RANDOM: self.random,
-            Asked.THREE: self.three,
-            Asked.THREE_FALSE: self.three_false,
+            LabelKind.CHATS: self.n,
+            LabelKind.TRUE: self.true,
+            LabelKind.FALSE: self.false,
+            LabelKind.RANDOM: self.random,
+            LabelKind.THREE: self.three,
+            LabelKind.THREE_FALSE: self.three_false,
         }[asked]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Requirement:
     """One requirement of a decision: a kind of label, the number there is and the number needed."""
 
-    asked: Asked
+    asked: LabelKind
     have: int
     want: int
 
@@ -139,7 +139,7 @@ class Need:
     """Labels that one decision needs on a criterion. Without parts the decision does not apply."""
 
     decision: Decision
-    parts: tuple[Part, ...]
+    parts: tuple[Requirement, ...]
 
     @property
     def label(self) -> str:
@@ -166,20 +166,20 @@ class Need:
         """Whether there are enough labels."""
         return self.applies and not any(part.missing for part in self.parts)
 
-    def missing(self, *asked: Asked) -> int:
+    def missing(self, *asked: LabelKind) -> int:
         """Number missing of these kinds."""
         return sum(part.missing for part in self.parts if part.asked in asked)
 
     @property
     def missing_false(self) -> int:
         """Number of False labels missing."""
-        return self.missing(Asked.FALSE, Asked.THREE_FALSE)
+        return self.missing(LabelKind.FALSE, LabelKind.THREE_FALSE)
 
     @property
     def missing_chats(self) -> int:
         """Number of chats missing in all: at least the sum of both answers."""
-        whole = self.missing(Asked.CHATS, Asked.RANDOM, Asked.THREE)
-        return max(whole, self.missing_false + self.missing(Asked.TRUE))
+        whole = self.missing(LabelKind.CHATS, LabelKind.RANDOM, LabelKind.THREE)
+        return max(whole, self.missing_false + self.missing(LabelKind.TRUE))
 
     @property
     def sentence(self) -> str:
@@ -221,40 +221,42 @@ def _need(decision: Decision, counts: LabelCounts) -> Need:
     if counts.tier == "subjective" and decision in BLOCKING:
         return Need(decision, ())
     needed = _needed(decision, counts.prevalence)
-    return Need(decision, tuple(Part(asked, counts.have(asked), want) for asked, want in needed.items()))
+    return Need(
+        decision, tuple(Requirement(asked, counts.have(asked), want) for asked, want in needed.items())
+    )
 
 
-def _needed(decision: Decision, prevalence: float | None) -> dict[Asked, int]:
+def _needed(decision: Decision, prevalence: float | None) -> dict[LabelKind, int]:
     """Number of labels by kind; the table in docs/understand/statistics.md."""
     mostly_true = prevalence is not None and prevalence > MOSTLY_TRUE
     even = prevalence is None or max(prevalence, 1 - prevalence) <= EVEN
     match decision:
         case Decision.FIRST_LOOK:
-            return {Asked.CHATS: 30}
+            return {LabelKind.CHATS: 30}
         case Decision.BADGE:
-            return {Asked.CHATS: 100, Asked.TRUE: 30, Asked.FALSE: 30}
+            return {LabelKind.CHATS: 100, LabelKind.TRUE: 30, LabelKind.FALSE: 30}
         case Decision.TNR_LOSS:
-            return {Asked.FALSE: 50}
+            return {LabelKind.FALSE: 50}
         case Decision.GATE:
-            return {Asked.CHATS: 200, Asked.TRUE: 30, Asked.FALSE: 30}
+            return {LabelKind.CHATS: 200, LabelKind.TRUE: 30, LabelKind.FALSE: 30}
         case Decision.GATE_FINE:
-            return {Asked.CHATS: 400, Asked.FALSE: 50}
+            return {LabelKind.CHATS: 400, LabelKind.FALSE: 50}
         case Decision.SINGLE:
-            return {Asked.CHATS: 300}
+            return {LabelKind.CHATS: 300}
         case Decision.REPLACE:
             factor = 3 if mostly_true else 1
-            return {Asked.THREE: 100 * factor, Asked.THREE_FALSE: 15 * factor}
+            return {LabelKind.THREE: 100 * factor, LabelKind.THREE_FALSE: 15 * factor}
         case Decision.KAPPA:
-            return {Asked.CHATS: 100 if even else 400}
+            return {LabelKind.CHATS: 100 if even else 400}
         case Decision.RATE:
-            return {Asked.RANDOM: 200}
+            return {LabelKind.RANDOM: 200}
 
 
 def _sentence(need: Need) -> str:
     sampled = "randomly sampled " if need.decision == Decision.RATE else ""
     raters = " with three raters" if need.decision == Decision.REPLACE else ""
     chats = f"{sampled}chat{'' if need.missing_chats == 1 else 's'}{raters}"
-    return _to_label(need.missing_chats, need.missing(Asked.TRUE), need.missing_false, chats=chats)
+    return _to_label(need.missing_chats, need.missing(LabelKind.TRUE), need.missing_false, chats=chats)
 
 
 def _to_label(n: int, true: int, false: int, *, chats: str = "") -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from labeling.chats.core.allocation import AllocationError, AllocationRule, allocation
 from labeling.chats.core.splits import Candidate, near_duplicates
-from labeling.jobs.core import draw
+from labeling.jobs.core import seeded_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Allocation:
     """Number of chats to sample from a stratum."""
 
     stratum: Stratum
@@ -36,7 +36,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnChat:
+class SampledChat:
     """A sampled chat; `stratum` is a neutral code, whose meaning is stored with the chat set."""
 
     chat: int
@@ -44,7 +44,7 @@ class DrawnChat:
     probability: float
 
 
-def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
+def near_duplicate_groups(candidates: Sequence[Candidate]) -> list[list[str]]:
     """Groups of two or more near-duplicates, as external ids, in the order of the candidates.
 
     >>> alike([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
@@ -54,7 +54,7 @@ def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
     return [[one.external_id for one in group] for group in groups if len(group) > 1]
 
 
-def stood_for(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set[int]:
+def excluded_duplicates(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set[int]:
     """Chats to exclude from a sample: of each group all but the first, or all if one is `taken`.
 
     `groups` and `taken` hold chat ids.
@@ -75,9 +75,9 @@ def strata_of(chats: Iterable[tuple[int, str]], *, suspect: Collection[int]) -> 
     return [Stratum(kind, topic, tuple(chats)) for (kind, topic), chats in ordered]
 
 
-def shared(
+def allocate_sample(
     strata: Sequence[Stratum], *, chats: int, suspect: int, rule: AllocationRule, minimum: int = 0
-) -> list[Share]:
+) -> list[Allocation]:
     """Allocate a sample to strata: `suspect` of the `chats` from those with a verdict of False.
 
     Parameters
@@ -103,7 +103,7 @@ def shared(
     for kind, n in ((True, suspect), (False, chats - suspect)):
         own = [stratum for stratum in strata if stratum.suspect is kind]
         numbers |= zip(own, _allocate(own, n, kind=kind, rule=rule, minimum=minimum), strict=True)
-    return [Share(stratum, numbers[stratum]) for stratum in strata]
+    return [Allocation(stratum, numbers[stratum]) for stratum in strata]
 
 
 def _allocate(
@@ -123,7 +123,7 @@ def _allocate(
     return allocation(sizes, n, rule=rule, minimum=minimum)
 
 
-def drawn(shares: Sequence[Share], *, seed: int) -> list[DrawnChat]:
+def drawn(shares: Sequence[Allocation], *, seed: int) -> list[SampledChat]:
     """Sample chats without replacement within each stratum, in an order that does not disclose the stratum.
 
     Each chat of a stratum has the same inclusion probability, n / N. Equal seeds give the same sample.
@@ -131,11 +131,13 @@ def drawn(shares: Sequence[Share], *, seed: int) -> list[DrawnChat]:
     """
     codes = stratum_codes(shares, seed=seed)
     sample = [
-        DrawnChat(chat, codes[share.stratum], share.probability)
+        SampledChat(chat, codes[share.stratum], share.probability)
         for share in shares
-        for chat in sorted(share.stratum.chats, key=lambda chat: draw(seed, "drawn", chat))[: share.n]
+        for chat in sorted(share.stratum.chats, key=lambda chat: seeded_random(seed, "drawn", chat))[
+            : share.n
+        ]
     ]
-    return sorted(sample, key=lambda one: draw(seed, "place", one.chat))
+    return sorted(sample, key=lambda one: seeded_random(seed, "place", one.chat))
 
 
 def effective_size(probabilities: Iterable[float]) -> float:
@@ -162,8 +164,8 @@ def effective_size(probabilities: Iterable[float]) -> float:
     return sum(weights) ** 2 / sum(weight**2 for weight in weights) if weights else 0.0
 
 
-def stratum_codes(shares: Sequence[Share], *, seed: int) -> Mapping[Stratum, str]:
+def stratum_codes(shares: Sequence[Allocation], *, seed: int) -> Mapping[Stratum, str]:
     """Codes `s1`, `s2`, … by stratum, in random order by `seed`: a code discloses no verdict or topic."""
     strata = [share.stratum for share in shares]
-    shuffled = sorted(strata, key=lambda one: draw(seed, "stratum", one.suspect, one.topic))
+    shuffled = sorted(strata, key=lambda one: seeded_random(seed, "stratum", one.suspect, one.topic))
     return {stratum: f"s{number}" for number, stratum in enumerate(shuffled, 1)}

@@ -7,7 +7,7 @@ SHARED = 0.4
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
-def groups_of(texts: Sequence[str]) -> list[int]:
+def similar_text_groups(texts: Sequence[str]) -> list[int]:
     """For each text, the index of the first similar one; its own index if there is none.
 
     Two texts are similar if the Jaccard index of their sets of words of four letters or more is at least

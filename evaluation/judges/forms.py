@@ -9,7 +9,7 @@ from django import forms
 from common.problems import FieldProblem
 from evaluation.core.types import Engine
 from evaluation.engines.core.roles import ROLES, JudgeRole
-from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
+from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeSpec, spec_from_json, spec_to_json
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
     ENGINES,
@@ -22,7 +22,7 @@ from evaluation.judges.queries.recipes import (
 
 EFFORTS = {"": "model default", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
 LAYOUT_CHOICES = {"auto": "by model", **LAYOUTS}
-DEFAULTS = choice_json(JudgeChoice("direct"))
+DEFAULTS = spec_to_json(JudgeSpec("direct"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ class ProfileForm(forms.Form):
     long_chats = ("rule", "window_tokens", "overlap")
     trial = ("ablation",)
 
-    choice: JudgeChoice
+    choice: JudgeSpec
 
-    def __init__(self, *args: Any, name: str = "", choice: JudgeChoice | None = None, **kwargs: Any) -> None:
-        recipe = choice_json(choice) if choice else DEFAULTS
+    def __init__(self, *args: Any, name: str = "", choice: JudgeSpec | None = None, **kwargs: Any) -> None:
+        recipe = spec_to_json(choice) if choice else DEFAULTS
         super().__init__(*args, **kwargs)
         self.initial = {"name": name, **_initial(recipe)}
         for role in ROLES:
@@ -132,7 +132,7 @@ class ProfileForm(forms.Form):
         if self.errors:
             return cleaned
         try:
-            self.choice = choice_read(_recipe(cleaned))
+            self.choice = spec_from_json(_recipe(cleaned))
         except FieldProblem as problem:
             self.add_error(_field_of(problem.field), problem.message)
         return cleaned

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from common.problems import FieldProblem, InputProblem
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
-from evaluation.judges.core.spec import JudgeChoice, LayoutChoice, choice_read
+from evaluation.judges.core.spec import JudgeSpec, LayoutChoice, spec_from_json
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.services.runs import RunChoice
@@ -87,7 +87,7 @@ def chosen_set(options: dict[str, Any]) -> ChatSet:
     return chat_set
 
 
-def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
+def chosen_judge(options: dict[str, Any]) -> JudgeSpec:
     """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
@@ -95,7 +95,7 @@ def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
     if windows:
         recipe["windows"] = (recipe.get("windows") or {}) | windows
     try:
-        return choice_read(recipe)
+        return spec_from_json(recipe)
     except FieldProblem as problem:
         raise InputProblem(_named(problem, options)) from None
 

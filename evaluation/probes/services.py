@@ -12,7 +12,7 @@ from evaluation.core.types import Chat
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.gateway.budget import budget_check
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.probes.core import KINDS, Direction, attacks, probe_report
@@ -54,7 +54,7 @@ class Probe:
 
 
 def probe_estimate(
-    *, chat_set: ChatSet, judge: JudgeChoice, choice: ProbeChoice, endpoint: Endpoint
+    *, chat_set: ChatSet, judge: JudgeSpec, choice: ProbeChoice, endpoint: Endpoint
 ) -> dict[str, Any]:
     """Return the calls and cost of a probe; sends and writes nothing. Raises InputProblem."""
     with transaction.atomic():
@@ -67,7 +67,7 @@ def probe_estimate(
 def probe_prepare(
     *,
     chat_set: ChatSet,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     choice: ProbeChoice,
     endpoint: Endpoint,
     max_in_flight: int | None = None,

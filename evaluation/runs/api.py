@@ -19,10 +19,10 @@ from common.api import INVALID, NO_ACCESS, PagedList, PostPermission, field_erro
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.judges.core.spec import JudgeChoice, choice_read
+from evaluation.judges.core.spec import JudgeSpec, spec_from_json
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import RunFilter, run_json, run_list, run_rows, runs_open_to
 from evaluation.runs.serializers import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
 from evaluation.runs.services.control import run_cancel, run_launch, run_pause, run_resume
@@ -69,7 +69,7 @@ class RunList(PostPermission, PagedList[Run]):
     def results(self, page: Sequence[Run]) -> Any:
         """Return the runs with the keys of `list_runs`, without errors that the user may not see."""
         runs = list(page)
-        tell_errors(runs, user=self.request.user)
+        redact_errors(runs, user=self.request.user)
         return [run_json(row) for row in run_rows(runs)]
 
     @extend_schema(
@@ -92,7 +92,7 @@ class RunDetail(APIView):
     def get(self, request: Request, run_id: int) -> Response:
         """The run's progress and cost."""
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-        tell_errors([run], user=request.user)
+        redact_errors([run], user=request.user)
         return Response(run_body(run))
 
 
@@ -142,14 +142,14 @@ def _launch(body: RunInput, by: User) -> Run:
         raise ValidationError(_by_field(str(problem))) from problem
 
 
-def _judge(recipe: dict[str, Any], profile: str) -> JudgeChoice:
+def _judge(recipe: dict[str, Any], profile: str) -> JudgeSpec:
     """Return the recipe: the profile's, if one is named, with the body's changes."""
     if not profile:
-        return choice_read(recipe)
+        return spec_from_json(recipe)
     row = JudgeProfile.objects.filter(name=profile).first()
     if row is None:
         raise FieldProblem("profile", f"there is no judge profile {profile!r}")
-    return choice_read(row.config | recipe)
+    return spec_from_json(row.config | recipe)
 
 
 def _by_field(message: str) -> dict[str, list[str]]:

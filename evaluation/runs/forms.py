@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 
 from common.problems import FieldProblem
 from evaluation.core.types import KnowledgeMode
-from evaluation.judges.core.spec import MOST_SAMPLES, JudgeChoice
+from evaluation.judges.core.spec import MOST_SAMPLES, JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_overridden
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
@@ -109,7 +109,7 @@ class StartForm(forms.Form):
         required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
     )
 
-    judge: JudgeChoice
+    judge: JudgeSpec
     run: RunChoice
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -8,7 +8,7 @@ from math import floor
 _BYTES = 8
 
 
-def draw(seed: int, *parts: object) -> float:
+def seeded_random(seed: int, *parts: object) -> float:
     """
     Return a pseudo-random number in [0, 1) that depends only on the seed and the parts.
 
@@ -37,7 +37,7 @@ def by_topic(chats: Sequence[tuple[int, int]], *, seed: int) -> list[int]:
     counts: defaultdict[int, int] = defaultdict(int)
     turns: list[tuple[int, float, int]] = []
     for chat, topic in chats:
-        turns.append((counts[topic], draw(seed, "topic", topic), chat))
+        turns.append((counts[topic], seeded_random(seed, "topic", topic), chat))
         counts[topic] += 1
     return [chat for *_, chat in sorted(turns, key=lambda turn: turn[:2])]
 
@@ -51,7 +51,7 @@ def shuffled(chats: Sequence[int], *, seed: int) -> list[int]:
     >>> sorted(shuffled([1, 2, 3], seed=4)), shuffled([1, 2, 3], seed=4) == shuffled([3, 1, 2], seed=4)
     ([1, 2, 3], True)
     """
-    return sorted(chats, key=lambda chat: (draw(seed, "chat", chat), chat))
+    return sorted(chats, key=lambda chat: (seeded_random(seed, "chat", chat), chat))
 
 
 def shared_out(chats: Sequence[int], *, share: float, seed: int) -> set[int]:
@@ -63,7 +63,7 @@ def shared_out(chats: Sequence[int], *, share: float, seed: int) -> set[int]:
     >>> len(shared_out(range(10), share=0.25, seed=1)), len(shared_out(range(10), share=1, seed=1))
     (2, 10)
     """
-    ordered = sorted(chats, key=lambda chat: (draw(seed, "share", chat), chat))
+    ordered = sorted(chats, key=lambda chat: (seeded_random(seed, "share", chat), chat))
     return set(ordered[: round(share * len(ordered))])
 
 
@@ -78,7 +78,7 @@ def gold_place(nth: int, *, rate: float, seed: int, rater: int) -> int:
     >>> [0 <= gold_place(n, rate=0.1, seed=1, rater=5) - 10 * n < 10 for n in range(4)]
     [True, True, True, True]
     """
-    return floor((nth + draw(seed, "gold", rater, nth)) / rate)
+    return floor((nth + seeded_random(seed, "gold", rater, nth)) / rate)
 
 
 def gold_ahead(

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus, Label, LabelingJob
 from labeling.models.people import User
-from labeling.people.queries.visibility import chats_shown, held_out, reads_holdout
+from labeling.people.queries.visibility import chats_shown, holdout_chats, reads_holdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ def topic_rows(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[TopicRo
     members = ChatSetMember.objects.filter(chat_set=chat_set).order_by()
     if reads_holdout(user=user):
         return _by_topic(chat_set, members)
-    holdout = members.filter(chat__in=held_out())
+    holdout = members.filter(chat__in=holdout_chats())
     sizes = holdout.aggregate(**_sizes())
-    rows = _by_topic(chat_set, members.exclude(chat__in=held_out()))
+    rows = _by_topic(chat_set, members.exclude(chat__in=holdout_chats()))
     outside = TopicRow(topic="", labelled=0, answered=0, unresolved=0, held=True, **sizes)
     return [*rows, outside] if outside.chats else rows
 

@@ -5,10 +5,10 @@ from typing import Any
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import (
     PairedVerdicts,
+    count_evidence,
     decide,
     flip_share,
     regression_body,
-    weigh,
 )
 from alignment.regression.queries.tests import gate_policy
 from alignment.regression.services.policies import policy_in_force
@@ -19,7 +19,7 @@ from tests.factories.rater_quality import polite
 
 def body_of(*criteria: PairedVerdicts) -> dict[str, Any]:
     """What a decided test stores, with the noise of its first criterion."""
-    evidence = weigh(criteria)
+    evidence = count_evidence(criteria)
     first = criteria[0]
     noise = {first.key: flip_share(first.champion, first.candidate)}
     decision = decide(evidence, policy=gate_policy(policy_in_force()))

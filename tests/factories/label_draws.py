@@ -6,7 +6,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish
+from alignment.label_planning.services.draw_preview import SampleRequest
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared
@@ -23,14 +23,14 @@ def strip(compared: Compared, numbers: range) -> None:
     Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
 
 
-def wish_of(compared: Compared, **changes: object) -> DrawWish:
+def wish_of(compared: Compared, **changes: object) -> SampleRequest:
     scope = Scope(compared.chat_set, compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
     given = {"scope": scope, "criteria": polite, "name": "More", "chats": 12, "suspect": 8, "seed": 3}
-    return DrawWish(**given | changes)  # type: ignore[arg-type]
+    return SampleRequest(**given | changes)  # type: ignore[arg-type]
 
 
-def few_of(compared: Compared, **changes: object) -> DrawWish:
+def few_of(compared: Compared, **changes: object) -> SampleRequest:
     """Few enough for four draws, of which none takes another's chats."""
     return wish_of(compared, chats=7, suspect=3, **changes)
 

@@ -12,7 +12,7 @@ from django.db import connection
 
 from bench._workers import Workers, broker
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.management.commands.run_control import Command
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_launch
@@ -39,7 +39,7 @@ def workers_with(kind: str, base_url: str, folder: Path, *, judges: int = 1, **e
 
 def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:
     """A run for the workers, planned as from the page or the API."""
-    judge, choice = JudgeChoice(engine=engine), RunChoice(**run)
+    judge, choice = JudgeSpec(engine=engine), RunChoice(**run)
     return run_launch(chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None)
 
 

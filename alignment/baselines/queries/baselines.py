@@ -23,7 +23,7 @@ from alignment.baselines.core import (
     sampled_chats,
 )
 from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
-from alignment.comparison.queries.cached_documents import digest, kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, ids_hash, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
@@ -116,14 +116,14 @@ def answers_document(scope: Scope, *, beat: Callable[[int, int], None] = lambda 
     NB: the body contains labels. Show comparisons, never this document.
     """
     part = without_run(scope)
-    return kept(
+    return cached_document(
         part,
         kind=Report.Kind.BASELINES,
         pin=answers_pin(scope),
         policy=POLICY.version,
         body=lambda: _answers_body(part, beat),
         # Runs over the set may have different chats.
-        options=["words", digest(part.members.values_list("chat_id", flat=True))],
+        options=["words", ids_hash(part.members.values_list("chat_id", flat=True))],
     )
 
 
@@ -145,7 +145,7 @@ def comparison(scope: Scope, answers: Report) -> dict[str, Any]:
     """The comparison, computed from these predictions; stored if the run is finished."""
     if scope.run is None or scope.run.finished_at is None:
         return _comparison_body(scope, answers.body)
-    stored = kept(
+    stored = cached_document(
         scope,
         kind=Report.Kind.BASELINES,
         pin=_comparison_pin(scope),

@@ -11,7 +11,7 @@ from django.utils import timezone
 from alignment.certificates.core.body import FORMAT, SPLITS, VERSION, figures, use_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.regression.queries.holdout_access import Opened, holdout_openings
+from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
 from alignment.reports.queries.page import notices
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
@@ -135,14 +135,14 @@ def _texts(scope: Scope, run: Run) -> dict[int, CriterionVersion]:
     return newest_versions(criteria=scope.criteria) | pinned
 
 
-def _holdout_uses(scope: Scope) -> list[Opened]:
+def _holdout_uses(scope: Scope) -> list[HoldoutUse]:
     """Return how often tests have used the holdout that the figures come from."""
     if scope.split not in ("", Split.HOLDOUT):
         return []
-    return holdout_openings(criteria=scope.criteria, chat_set=scope.chat_set)
+    return holdout_uses(criteria=scope.criteria, chat_set=scope.chat_set)
 
 
-def _limits(scope: Scope, run: Run, uses: list[Opened]) -> list[str]:
+def _limits(scope: Scope, run: Run, uses: list[HoldoutUse]) -> list[str]:
     limits = [f"measured {SPLITS[scope.split]}", TOPICS, LANGUAGES, *notices(scope)]
     if run.judge.kind != Judge.Kind.LACE:
         limits.append(IMPORTED)

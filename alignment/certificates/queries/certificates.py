@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from alignment.certificates.core.body import differences, other_tier
 from alignment.certificates.core.signatures import verifies
-from alignment.comparison.core.disclosure_limit import FEWEST
-from alignment.comparison.queries.disclosure import held_counts
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
+from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from common.problems import FieldProblem, InputProblem
@@ -72,7 +72,7 @@ def certificates_shown(rows: Sequence[Certificate], *, user: User | AnonymousUse
     if user.has_perm("labeling.see_holdout") or not rows:
         return list(rows)
     runs = {row.report.run_id for row in rows if row.report.run_id}
-    counts = held_counts(runs)
+    counts = holdout_counts(runs)
     return [
         row
         for row in rows
@@ -83,7 +83,7 @@ def certificates_shown(rows: Sequence[Certificate], *, user: User | AnonymousUse
 def few_held_out(counts: Mapping[tuple[int, str], Mapping[str, int]], *, run: int | None, split: str) -> bool:
     """Return whether a criterion compares fewer than 10 holdout chats in a covered split."""
     covered = [by_split for (number, _), by_split in counts.items() if number == run]
-    return any(n < FEWEST for one in covered for name, n in one.items() if split in ("", name))
+    return any(n < MINIMUM_HOLDOUT_CHATS for one in covered for name, n in one.items() if split in ("", name))
 
 
 def certificate_state(certificate: Certificate) -> CertificateState:

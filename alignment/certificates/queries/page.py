@@ -19,7 +19,7 @@ from alignment.certificates.queries.certificates import (
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.queries.next_steps import Step, next_steps
-from alignment.reports.queries.stored import scope_of, stored_found
+from alignment.reports.queries.stored import readable_report, scope_of
 from labeling.models.people import User
 
 SHOWN = 100
@@ -67,7 +67,7 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
     `stored` is the certified report, if the user may open it.
     """
     body, state = row.body, certificate_state(row)
-    stored = stored_found(row.report_id, user=user)
+    stored = readable_report(row.report_id, user=user)
     steps = _next_steps(stored, user) if stored and state.holds else {}
     return {
         "certificate": row,

@@ -10,7 +10,7 @@ from alignment.certificates.core.signatures import key_id, public_text, sign
 from alignment.certificates.queries.body import certificate_body
 from alignment.certificates.queries.certificates import few_held_out, judge_changes
 from alignment.certificates.services.keys import signing_key
-from alignment.comparison.queries.disclosure import held_counts
+from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.comparison.queries.latest_verdicts import COUNTED
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
@@ -54,7 +54,7 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
         expires_at=until,
         key=key_id(public),
     )
-    few = few_held_out(held_counts([run.pk]), run=run.pk, split=split)
+    few = few_held_out(holdout_counts([run.pk]), run=run.pk, split=split)
     with transaction.atomic():
         # Of two simultaneous requests the second one sees the first certificate.
         Report.objects.select_for_update(of=("self",)).get(pk=report.pk)

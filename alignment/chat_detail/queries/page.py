@@ -5,8 +5,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from alignment.chat_detail.queries.verdict_detail import how_judged
-from alignment.comparison.queries.human_answers import People, people_on
+from alignment.chat_detail.queries.verdict_detail import verdict_detail
+from alignment.comparison.queries.human_answers import People, human_answers
 from alignment.comparison.queries.scope import Scope
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
@@ -30,7 +30,7 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
     rows = _Rows(
         criteria=scope.criteria,
         versions=newest_versions(criteria=scope.criteria),
-        people=people_on(scope, chat),
+        people=human_answers(scope, chat),
         verdicts={row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat)},
     )
     lines = [_line(row, rows, run, chat, query) for row in rows.criteria]
@@ -98,12 +98,12 @@ def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str,
     criterion = next(row for row in rows.criteria if row.pk == criterion_id)
     return {
         "criterion": line["criterion"],
-        **voices(chat=chat, criterion_id=criterion_id),
-        **how_judged(run, chat, verdict, criterion, version),
+        **labels_and_adjudication(chat=chat, criterion_id=criterion_id),
+        **verdict_detail(run, chat, verdict, criterion, version),
     }
 
 
-def voices(*, chat: Chat, criterion_id: int) -> dict[str, Any]:
+def labels_and_adjudication(*, chat: Chat, criterion_id: int) -> dict[str, Any]:
     """Submitted labels on one criterion of a chat, and the adjudication in force; two queries."""
     place = {"chat": chat, "criterion_id": criterion_id}
     labels = Label.objects.filter(state=Label.State.SUBMITTED, **place).select_related("rater")

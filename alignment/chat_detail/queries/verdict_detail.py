@@ -11,7 +11,7 @@ from evaluation.core.types import Tier, Windows
 from evaluation.engines.core.flags import flags_in_words, place_of
 from evaluation.engines.core.quotes import mark_quotes
 from evaluation.engines.core.verdicts import read_answer, read_formatter
-from evaluation.engines.core.windows import cut
+from evaluation.engines.core.windows import split_into_windows
 from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
@@ -77,7 +77,7 @@ class ShownAnswer:
         return f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
 
 
-def how_judged(
+def verdict_detail(
     run: Run, chat: Chat, verdict: Verdict | None, criterion: Criterion, version: CriterionVersion
 ) -> dict[str, Any]:
     """Build the template context; `deciding` is empty if the judge stopped before its deciding step."""
@@ -157,7 +157,7 @@ def _parts(run: Run, chat: Chat) -> tuple[CoreChat, ...]:
     settings, whole = run.judge.config.get("windows"), core_chat(chat)
     if not settings:
         return (whole,)
-    return cut(whole, Windows(settings["tokens"], settings["overlap"], settings["rule"]))
+    return split_into_windows(whole, Windows(settings["tokens"], settings["overlap"], settings["rule"]))
 
 
 def _last_of_each(steps: Sequence[Step]) -> list[Step]:

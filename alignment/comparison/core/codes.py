@@ -39,7 +39,7 @@ class JudgeCode(IntEnum):
 
 NO_VERDICT = tuple(code for code in JudgeCode if code > JudgeCode.NA)
 # Abstentions: the judge answered, but neither True nor False. Excludes failed and missing calls.
-SILENT = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
+ABSTENTIONS = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
 CONSENSUS = "consensus"
 EACH_RATER = "each-rater"
 

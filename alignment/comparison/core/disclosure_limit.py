@@ -1,4 +1,4 @@
 """Disclosure limit: the smallest number of holdout chats on which figures are shown."""
 
 # On fewer chats a share is useless, and a count nearly discloses a single answer.
-FEWEST = 10
+MINIMUM_HOLDOUT_CHATS = 10

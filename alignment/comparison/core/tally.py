@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import NO_VERDICT, SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import ABSTENTIONS, NO_VERDICT, CriterionData, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 
 _JUDGE_CODES = len(JudgeCode)
@@ -36,7 +36,7 @@ class Tally:
 
     def silent(self, code: HumanCode) -> int:
         """Chats with this human answer on which the judge abstained."""
-        return int(self.joint[code, list(SILENT)].sum())
+        return int(self.joint[code, list(ABSTENTIONS)].sum())
 
     @property
     def chats(self) -> int:
@@ -46,7 +46,7 @@ class Tally:
     @property
     def silent_in_all(self) -> int:
         """Chats on which the judge abstained, labelled or not."""
-        return int(self.joint[:, list(SILENT)].sum())
+        return int(self.joint[:, list(ABSTENTIONS)].sum())
 
     def unjudged(self, code: HumanCode) -> int:
         """Chats with this human answer and without a verdict of True or False, for any reason."""

@@ -45,12 +45,12 @@ def pin_of(
         scope.against,
         [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
         sorted((row.pk, numbers[row.pk]) for row in criteria),
-        None if scope.is_fixed else digest(scope.members.values_list("chat_id", flat=True)),
+        None if scope.is_fixed else ids_hash(scope.members.values_list("chat_id", flat=True)),
     ]
     return hash_of(parts)
 
 
-def kept(
+def cached_document(
     scope: Scope,
     *,
     kind: Report.Kind,
@@ -108,13 +108,13 @@ def _computed(
     if kind == Report.Kind.REPORT:
         new = {**about, **settings, "subject": subject, "body": body()}
         return Report.objects.get_or_create(pin=pin, defaults=new)[0]
-    older = older_than([row])
+    older = stored_ids([row])
     row.body = body()
-    replace_kept([row], older=older)
+    replace_documents([row], older=older)
     return row
 
 
-def older_than(rows: Sequence[Report]) -> list[int]:
+def stored_ids(rows: Sequence[Report]) -> list[int]:
     """Ids of stored documents on these rows' subjects; call it before computing the bodies.
 
     A document that another writer stores in between may be newer, so it is kept.
@@ -123,7 +123,7 @@ def older_than(rows: Sequence[Report]) -> list[int]:
     return list(stored.values_list("pk", flat=True))
 
 
-def replace_kept(rows: Sequence[Report], *, older: Sequence[int]) -> None:
+def replace_documents(rows: Sequence[Report], *, older: Sequence[int]) -> None:
     """Store documents and delete the older ones; a document stored by another writer is kept."""
     with transaction.atomic():
         Report.objects.bulk_create(rows, ignore_conflicts=True)
@@ -143,7 +143,7 @@ def subject_of(scope: Scope, kind: Report.Kind, options: Sequence[Any] = ()) -> 
     return hash_of([kind.value, *whose, *part, *options])
 
 
-def digest(ids: QuerySet[Any, int]) -> str:
+def ids_hash(ids: QuerySet[Any, int]) -> str:
     """SHA-256 of ids, in their order."""
     return hashlib.sha256(np.fromiter(ids.iterator(), dtype=np.int64).tobytes()).hexdigest()
 

@@ -6,18 +6,18 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Subquery
 
-from alignment.comparison.core.disclosure_limit import FEWEST
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.models.regressions import RegressionTest
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.people import User
-from labeling.people.queries.visibility import held_out, reads_holdout
+from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
 ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
-CONCEALED = f"fewer than {FEWEST} holdout chats: only leads see their results"
+SMALL_COUNTS_HIDDEN = f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results"
 
 
-def held_counts(
+def holdout_counts(
     runs: Collection[int], *, criteria: Collection[int] | None = None
 ) -> dict[tuple[int, str], dict[str, int]]:
     """Holdout chats with a consensus of True or False, by run and criterion key, then by split; one query.
@@ -27,7 +27,7 @@ def held_counts(
     same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
     consensus = Consensus.objects.filter(state__in=ANSWERED, **same)
     split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat")).values("split")
-    rows = Verdict.objects.filter(Exists(consensus), run__in=runs, chat__in=held_out())
+    rows = Verdict.objects.filter(Exists(consensus), run__in=runs, chat__in=holdout_chats())
     if criteria is not None:
         rows = rows.filter(criterion__in=criteria)
     kinds = rows.annotate(split=Subquery(split[:1])).values_list("run_id", "criterion__key", "split")
@@ -37,22 +37,22 @@ def held_counts(
     return counts
 
 
-def concealed(counts: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
+def is_small_count(counts: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
     """Whether a criterion's stored counts are over fewer than 10 chats of a split with holdout chats.
 
     `held` : number of holdout chats by split.
     """
-    return bool(held) and min(*held.values(), counts["n"] + counts["left_out"]) < FEWEST
+    return bool(held) and min(*held.values(), counts["n"] + counts["left_out"]) < MINIMUM_HOLDOUT_CHATS
 
 
-def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None:
+def hide_small_counts(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None:
     """Remove counts over too few holdout chats from these rows; one query, none for leads.
 
     NB: the rows are for display only, do not save them.
     """
     if reads_holdout(user=user):
         return
-    counts = held_counts([test.baseline_run_id for test in tests])
+    counts = holdout_counts([test.baseline_run_id for test in tests])
     for test in tests:
         _conceal(test, {key: n for (run, key), n in counts.items() if run == test.baseline_run_id})
 
@@ -61,13 +61,13 @@ def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> Non
     if test.state == RegressionTest.State.CANCELLED:
         return  # cancelled before counting
     body: dict[str, Any] = test.body or {"criteria": []}
-    hidden = {row["key"] for row in body["criteria"] if concealed(row, held=held.get(row["key"], {}))}
-    few = any(min(counts.values()) < FEWEST for counts in held.values())
+    hidden = {row["key"] for row in body["criteria"] if is_small_count(row, held=held.get(row["key"], {}))}
+    few = any(min(counts.values()) < MINIMUM_HOLDOUT_CHATS for counts in held.values())
     if not hidden and (test.body or not few or not test.reasons):
         return
     reasons = [reason for reason in test.reasons if test.body and not _is_about(reason, hidden)]
     shown = [row for row in body["criteria"] if row["key"] not in hidden]
-    test.reasons = [*reasons, CONCEALED]
+    test.reasons = [*reasons, SMALL_COUNTS_HIDDEN]
     if test.body:
         less = {"reasons": test.reasons, "criteria": shown, "pooled": None, "more_labels": None}
         test.body = test.body | less

@@ -22,7 +22,7 @@ class People:
     adjudicated: bool = False
 
 
-def people_on(scope: Scope, chat: Chat) -> dict[int, People]:
+def human_answers(scope: Scope, chat: Chat) -> dict[int, People]:
     """Human answers by criterion id, without unlabelled criteria."""
     if scope.rater:
         labels = Label.objects.counted().filter(chat=chat, rater__name=scope.rater)

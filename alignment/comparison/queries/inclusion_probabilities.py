@@ -70,7 +70,7 @@ def drawn_by_verdict(labels: QuerySet[Label]) -> int:
     return len({chat for by_sample in used.values() for chats in by_sample.values() for chat in chats})
 
 
-def unequal_draws() -> list[int]:
+def unequal_samples() -> list[int]:
     """Ids of sampled chat sets that over-represent a verdict or a topic; one query."""
     return [pk for pk, sampling in _samples() if sampling and _unequal(sampling)]
 

@@ -16,7 +16,7 @@ DISAGREES = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Co
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LatestVerdicts:
     """Finished runs with the current verdicts; `by_champion`: whether they use the champion's prompt."""
 
     criterion: Criterion
@@ -38,7 +38,7 @@ class Judged:
         return self.verdicts.filter(DISAGREES, state=Verdict.State.READ)
 
 
-def judged(*, criterion: Criterion, champion: PromptVersion | None) -> Judged:
+def latest_verdicts(*, criterion: Criterion, champion: PromptVersion | None) -> LatestVerdicts:
     """The champion's finished runs; if it was never run, the finished runs of any other judge."""
     finished = Run.objects.filter(state__in=FINISHED, purpose__in=COUNTED)
     # By content: the same prompt may have another number.
@@ -48,6 +48,6 @@ def judged(*, criterion: Criterion, champion: PromptVersion | None) -> Judged:
     )
     own = finished.filter(Exists(prompts))
     if own.exists():
-        return Judged(criterion, own, by_champion=True)
+        return LatestVerdicts(criterion, own, by_champion=True)
     verdicts = Verdict.objects.filter(run=OuterRef("pk"), criterion=criterion)
-    return Judged(criterion, finished.filter(Exists(verdicts)), by_champion=False)
+    return LatestVerdicts(criterion, finished.filter(Exists(verdicts)), by_champion=False)

@@ -1,15 +1,15 @@
 """Near-duplicates among the chats of a run; cached once the run is finished."""
 
-from alignment.comparison.queries.cached_documents import hash_of, kept
+from alignment.comparison.queries.cached_documents import cached_document, hash_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.statistics.stratified_sampling import alike
+from alignment.statistics.stratified_sampling import near_duplicate_groups
 from labeling.chats.core.splits import Candidate
 
 BODY_VERSION = 1
 
 
-def alike_chats(scope: Scope) -> list[list[int]]:
+def near_duplicates(scope: Scope) -> list[list[int]]:
     """Groups of two or more near-duplicates in the scope's run, as chat ids in the run's order."""
     if scope.run is None:
         return []
@@ -17,7 +17,7 @@ def alike_chats(scope: Scope) -> list[list[int]]:
     if scope.run.finished_at is None:
         return _groups(whole)
     pin = hash_of([Report.Kind.ALIKE.value, BODY_VERSION, scope.run.pk, scope.run.finished_at])
-    row = kept(whole, kind=Report.Kind.ALIKE, pin=pin, body=lambda: {"groups": _groups(whole)})
+    row = cached_document(whole, kind=Report.Kind.ALIKE, pin=pin, body=lambda: {"groups": _groups(whole)})
     groups: list[list[int]] = row.body["groups"]
     return groups
 
@@ -31,4 +31,4 @@ def candidates_of(scope: Scope) -> dict[int, Candidate]:
 def _groups(whole: Scope) -> list[list[int]]:
     candidates = candidates_of(whole)
     ids = {one.external_id: chat for chat, one in candidates.items()}
-    return [[ids[name] for name in group] for group in alike(list(candidates.values()))]
+    return [[ids[name] for name in group] for group in near_duplicate_groups(list(candidates.values()))]

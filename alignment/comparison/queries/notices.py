@@ -1,8 +1,8 @@
 """Cautions about the labels and verdicts of a report."""
 
-from alignment.comparison.core.disclosure_limit import FEWEST
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.queries.scope_summary import covered
+from alignment.comparison.queries.scope_summary import scope_summary
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import Rater
 
@@ -17,8 +17,8 @@ def scope_notices(scope: Scope) -> list[str]:
     """Notices about the run, hidden holdout chats, weighted samples, and demo or automatic labels."""
     notices = list(run_notices(scope.run)) if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
-        notices.append(f"fewer than {FEWEST} holdout chats: only leads see their results")
-    about = covered(scope)
+        notices.append(f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results")
+    about = scope_summary(scope)
     if about.drawn:
         chats = f"{about.drawn} labelled chat{' was' if about.drawn == 1 else 's were'}"
         notices.append(

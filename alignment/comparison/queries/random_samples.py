@@ -26,7 +26,7 @@ class Draw:
     criteria: tuple[str, ...]
 
 
-def fair_draws(scope: Scope) -> list[Draw]:
+def equal_chance_samples(scope: Scope) -> list[Draw]:
     """Samples in which every chat of the frame had a positive probability, oldest first; two queries."""
     rubric = scope.chat_set.rubric_id if scope.chat_set else None
     sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, rubric=rubric, sampling__run__isnull=False)
@@ -49,7 +49,7 @@ def _is_fair(sampling: Mapping[str, Any]) -> bool:
     return not of_part and all(row["drawn"] for row in sampling["strata"])
 
 
-def drawn_at_random(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:
+def random_sample_sizes(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:
     """Effective number of randomly sampled, labelled chats, by criterion id; at most four queries.
 
     The sum of the samples' effective sizes (Kish 1965); a chat of two samples counts in the first one.

@@ -9,8 +9,8 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.dateparse import parse_date
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
-from alignment.comparison.core.disclosure_limit import FEWEST
-from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.run_choice import RunChoice
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
@@ -18,11 +18,11 @@ from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, Split, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
-from labeling.people.queries.visibility import held_out, labels_too, reads_holdout, to_label
+from labeling.people.queries.visibility import holdout_chats, labels_too, reads_holdout, to_label
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnChats:
     """Chats of the scope that the user still has to label: hidden in lists, which show only their number.
 
     `closed`: so few of them are labelled that the figures minus a list would disclose a consensus. Then the
@@ -59,10 +59,10 @@ def requested_scope(
     if (since is None) != (not days[0]) or (until is None) != (not days[1]):
         return None
     scope = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
-    return narrowed(replace(scope, choice=RunChoice.read(query)), user=user)
+    return visible_scope(replace(scope, choice=RunChoice.read(query)), user=user)
 
 
-def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
+def visible_scope(scope: Scope, *, user: User | AnonymousUser) -> Scope:
     """Limit the scope to the figures that the user may see.
 
     Users without access to the holdout see only totals of it, and no holdout chats of a split in which fewer
@@ -80,18 +80,18 @@ def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
     return replace(scope, without_holdout=few) if few else scope
 
 
-def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
+def own_chats(scope: Scope, *, user: User | AnonymousUser) -> OwnChats:
     """The user's own chats in the whole run, for any split or part; none if none of them is labelled yet.
 
     `closed` is decided by split, because lists show the split of each chat. No query for users who do not
     label.
     """
     if not labels_too(user=user):
-        return Own()
+        return OwnChats()
     whole = replace(scope, split="", topic="", since=None, until=None)
     own = whole.members.filter(chat__in=to_label(user=user)).order_by()
     counts = _answered(whole, own)
-    return Own(own.count(), closed=bool(_few(counts))) if counts else Own()
+    return OwnChats(own.count(), closed=bool(_few(counts))) if counts else OwnChats()
 
 
 def _few_held_out(whole: Scope) -> frozenset[str]:
@@ -99,14 +99,14 @@ def _few_held_out(whole: Scope) -> frozenset[str]:
 
     Cached by labels and holdout chats: every page reads the holdout chats, but not their labels.
     """
-    holdout = whole.members.filter(chat__in=held_out())
+    holdout = whole.members.filter(chat__in=holdout_chats())
     members = list(holdout.order_by("chat_id").values_list("chat_id", "split"))
     if not members:
         return frozenset()
     if whole.run is not None and whole.run.finished_at is None:
         return frozenset(_few_of(whole, holdout))
-    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, members)
-    document = kept(
+    pin = pin_of(whole, Report.Kind.HELD_OUT.value, MINIMUM_HOLDOUT_CHATS, members)
+    document = cached_document(
         whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, holdout))}
     )
     return frozenset(document.body["few"])
@@ -120,7 +120,7 @@ def _few_of(whole: Scope, holdout: QuerySet[Any]) -> set[str]:
 
 def _few(counts: list[Any]) -> set[str]:
     """Splits with fewer than 10 labelled chats, on some criterion or by some rater."""
-    return {row["split"] for row in counts if (row.get("compared") or row["n"]) < FEWEST}
+    return {row["split"] for row in counts if (row.get("compared") or row["n"]) < MINIMUM_HOLDOUT_CHATS}
 
 
 def _answered(whole: Scope, among: QuerySet[Any]) -> list[Any]:

@@ -15,8 +15,8 @@ from evaluation.runs.queries.runs import OUTSIDE, id_of, runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
-OFFERED = 100  # newest runs in the select; the URL can name any run
-PEOPLE_ALONE = "none"  # instead of a run: the report on human labels only
+MAX_RUN_OPTIONS = 100  # newest runs in the select; the URL can name any run
+HUMAN_ONLY = "none"  # instead of a run: the report on human labels only
 UNKNOWN = "unknown"  # version of an imported judge, whose prompts are not stored
 NAMES = ("set", "engine", "version")
 ENGINES = tuple(value for value, _ in FILTERS["engine"].choices)
@@ -68,7 +68,7 @@ def engine_of(run: Run) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class RunOptions:
     """Runs to choose from, newest first, and versions by judge id."""
 
     runs: Sequence[Run]
@@ -79,7 +79,7 @@ class Offered:
         return self.versions[run.judge_id]
 
 
-def runs_offered(chat_set: int | None, *, user: User | AnonymousUser, shown: Run | None = None) -> Offered:
+def run_options(chat_set: int | None, *, user: User | AnonymousUser, shown: Run | None = None) -> RunOptions:
     """Newest finished evaluations and imports over a set (None: any) that the user may open; two queries.
 
     Always includes the run `shown`.
@@ -88,10 +88,10 @@ def runs_offered(chat_set: int | None, *, user: User | AnonymousUser, shown: Run
     rows = runs_open_to(user).filter(state__in=FINISHED, purpose__in=own)
     if chat_set is not None:
         rows = rows.filter(chat_set=chat_set)
-    runs = list(rows.order_by("-pk")[:OFFERED])
+    runs = list(rows.order_by("-pk")[:MAX_RUN_OPTIONS])
     if shown is not None and shown not in runs:
         runs = sorted([*runs, shown], key=lambda run: -run.pk)
-    return Offered(runs, versions_of(runs))
+    return RunOptions(runs, versions_of(runs))
 
 
 def versions_of(runs: Iterable[Run]) -> dict[int, Version]:
@@ -115,7 +115,7 @@ def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser
     """The run of this id if it matches, else the newest finished run that matches, else None."""
     pk = id_of(run_id)
     named = None if pk is None else runs_open_to(user).filter(pk=pk).first()
-    offered = runs_offered(choice.set_id, user=user, shown=named)
+    offered = run_options(choice.set_id, user=user, shown=named)
     fitting = [run for run in offered.runs if choice.fits(run, offered.versions)]
     if named in fitting:
         return named
@@ -123,7 +123,7 @@ def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser
 
 
 def run_filters(
-    choice: RunChoice, *, shown: Run | None, chat_set: ChatSet | None, offered: Offered
+    choice: RunChoice, *, shown: Run | None, chat_set: ChatSet | None, offered: RunOptions
 ) -> list[dict[str, Any]]:
     """Selects of set, engine, version and run, for the report of a run or of a set; one query."""
     sets = ChatSet.objects.order_by("name").values_list("pk", "name")
@@ -135,24 +135,24 @@ def run_filters(
     if choice.version:
         known.setdefault(choice.version, choice.version)
     names = [*([] if chat_set else [("", "none")]), *((str(pk), name) for pk, name in sets)]
-    alone = [(PEOPLE_ALONE, "none: human labels only")] if chat_set else []
+    alone = [(HUMAN_ONLY, "none: human labels only")] if chat_set else []
     runs = [*alone, *((str(run.pk), _named(run)) for run in fitting)]
     shown_engines = [(name, name) for name in ENGINES if name in engines]
     return [
         chosen_filter("set", str(chat_set.pk) if chat_set else "", names, required=True),
         chosen_filter("engine", choice.engine, shown_engines),
         chosen_filter("version", choice.version, list(known.items())),
-        chosen_filter("run", str(shown.pk) if shown else PEOPLE_ALONE, runs),
+        chosen_filter("run", str(shown.pk) if shown else HUMAN_ONLY, runs),
     ]
 
 
-def carried(choice: RunChoice) -> list[dict[str, Any]]:
+def hidden_filters(choice: RunChoice) -> list[dict[str, Any]]:
     """Hidden inputs that keep the run filters, for forms without a run select."""
     chosen = {"engine": choice.engine, "version": choice.version}
     return [{"name": name, "hidden": value} for name, value in chosen.items() if value]
 
 
-def other_runs(offered: Offered, *, shown: Run | None, query: str) -> list[dict[str, Any]]:
+def other_runs(offered: RunOptions, *, shown: Run | None, query: str) -> list[dict[str, Any]]:
     """Links to related runs: the newest of each other engine, and other versions with the same engine.
 
     Prefers runs with the same prompts for other engines. Without a run, the newest of every engine.

@@ -14,7 +14,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import held_out
+from labeling.people.queries.visibility import holdout_chats
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Scope:
         """Member rows of the chats, in the set's order."""
         limits = self._limits
         if self.without_holdout:
-            limits &= ~Q(split__in=self.without_holdout, chat__in=held_out())
+            limits &= ~Q(split__in=self.without_holdout, chat__in=holdout_chats())
         if self.run is not None:
             return RunChat.objects.filter(limits, run=self.run).order_by("id")
         return ChatSetMember.objects.filter(limits, chat_set=self.chat_set).order_by("position")

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import labels_of, rater_ids
-from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.inclusion_probabilities import drawn_by_verdict
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
@@ -18,7 +18,7 @@ BODY_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class ScopeSummary:
     """Summary of a scope.
 
     Parameters
@@ -44,7 +44,7 @@ class Covered:
         return set(others.values_list("kind", flat=True).distinct())
 
 
-def covered(scope: Scope) -> Covered:
+def scope_summary(scope: Scope) -> ScopeSummary:
     """Summary of a scope, cached by its chats and labels; computed each time for an unfinished run."""
     if scope.against != CONSENSUS:  # the summary does not depend on it
         scope = replace(scope, against=CONSENSUS)
@@ -52,8 +52,8 @@ def covered(scope: Scope) -> Covered:
         body = _body(scope)
     else:
         pin = pin_of(scope, Report.Kind.COVERED.value, BODY_VERSION)
-        body = kept(scope, kind=Report.Kind.COVERED, pin=pin, body=lambda: _body(scope)).body
-    return Covered(body["demo"], tuple(body["raters"]), body["drawn"])
+        body = cached_document(scope, kind=Report.Kind.COVERED, pin=pin, body=lambda: _body(scope)).body
+    return ScopeSummary(body["demo"], tuple(body["raters"]), body["drawn"])
 
 
 def _body(scope: Scope) -> dict[str, Any]:

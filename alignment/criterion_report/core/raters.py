@@ -11,7 +11,7 @@ from alignment.rater_quality.core import FALSE, Answers, Pair, majority_of_other
 from alignment.rater_quality.core.answers import Ints
 from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, RaterCase, Replacement, replacement
+from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, AltTest, RaterCase, replacement
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.label_needs import Decision, LabelCounts, needs
 
@@ -69,7 +69,7 @@ class RaterComparison:
     shown: list[int]
     pairs: list[list[Pair | None]]
     rows: list[RaterRow]
-    decision: Replacement
+    decision: AltTest
     missing: str
 
     def as_json(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _pair(first: int, second: int, pair: Pair) -> dict[str, Any]:
     return {"raters": [first, second], **asdict(pair), "few": pair.few}
 
 
-def _replacement(decision: Replacement, total: int) -> dict[str, Any]:
+def _replacement(decision: AltTest, total: int) -> dict[str, Any]:
     """Return whether the judge can replace a rater: the balanced gap decides, the alt-test is reported."""
     reason = {0: NOBODY, 1: ONE_RATER}.get(total, decision.reason)
     beaten = [case.beaten for case in decision.cases]

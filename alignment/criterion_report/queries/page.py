@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.comparison.queries.run_choice import carried
+from alignment.comparison.queries.run_choice import hidden_filters
 from alignment.comparison.queries.scope import Scope
 from alignment.criterion_report.core import diagram
 from alignment.criterion_report.core.parts import FEW
@@ -55,7 +55,7 @@ def criterion_report_page(
         "ground_truth": scope.ground_truth,
         "notices": [*notices(scope), *question_notices([criterion])],
         "is_demo": is_demo(scope),
-        "filters": [*scope_filters(scope), *carried(scope.choice)],
+        "filters": [*scope_filters(scope), *hidden_filters(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
         "plan_url": plan_url(scope, report.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes
 from alignment.comparison.queries.answers import Chats, columns_of, covered_chats, labels_of, report_data
-from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.requested_scope import own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.criterion_report.core import (
@@ -22,8 +22,8 @@ from alignment.criterion_report.core import (
 )
 from alignment.criterion_report.core.parts import Part
 from alignment.models.reports import Report
-from alignment.prompts.queries.version_chart import VersionsDrawn, drawable, places_of, versions_drawn
-from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.version_chart import VersionChart, chart_rows, places_of, version_chart
+from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow, version_rows, with_figures
 from alignment.rater_quality.core import Answers
 from alignment.rater_quality.queries.answers import CODE
@@ -52,7 +52,7 @@ class CriterionReport:
 
     document: dict[str, Any]
     criterion: Criterion
-    versions: VersionsDrawn
+    versions: VersionChart
 
 
 def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> CriterionReport | None:
@@ -110,7 +110,7 @@ def _stored(scope: Scope) -> dict[str, Any]:
     if scope.run is None or scope.run.finished_at is None:
         return _body(scope)
     pin = pin_of(scope, Report.Kind.CRITERION.value, BODY_VERSION, SEED)
-    stored = kept(
+    stored = cached_document(
         scope, kind=Report.Kind.CRITERION, pin=pin, policy=POLICY.version, body=lambda: _body(scope)
     )
     return dict(stored.body)
@@ -204,15 +204,15 @@ def _named(body: dict[str, Any]) -> dict[str, Any]:
 # ---------- prompt versions ----------
 
 
-def _versions(criterion: Criterion, scope: Scope, user: User | AnonymousUser) -> VersionsDrawn:
+def _versions(criterion: Criterion, scope: Scope, user: User | AnonymousUser) -> VersionChart:
     """Return the criterion's prompt versions on the report's set and split."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
-    rows = with_figures(rows, of=drawable(rows), user=user)
+    rows = with_figures(rows, of=chart_rows(rows), user=user)
     here = f"{scope.chat_set.pk if scope.chat_set else ''}-{scope.split}"
-    return versions_drawn(rows, [place for place in places_of(rows) if place.value.startswith(here)])
+    return version_chart(rows, [place for place in places_of(rows) if place.value.startswith(here)])
 
 
-def _version(row: VersionRow, one: Measured) -> dict[str, Any]:
+def _version(row: VersionRow, one: VersionMetrics) -> dict[str, Any]:
     return {
         "version": row.number,
         "state": row.state.value,

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import EngineName, JudgeChoice
+from evaluation.judges.core.spec import EngineName, JudgeSpec
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.models.runs import Run
 from evaluation.prompts.services.prompt_files import prompts_import
@@ -115,7 +115,7 @@ def demo_run_ensure(*, chat_set: ChatSet, demo: DemoRun, endpoint: Endpoint) -> 
         return run
     return run_start(
         chat_set=chat_set,
-        judge=JudgeChoice(engine=demo.engine, grouping="criterion"),
+        judge=JudgeSpec(engine=demo.engine, grouping="criterion"),
         run=RunChoice(criteria=demo.criteria, limit=demo.chats, options={"demo": True}),
         endpoint=endpoint,
     )

@@ -10,7 +10,7 @@ from alignment.judge_comparison.core.tallies import CriterionAnswers, Tallies, t
 from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.design_effect import Paired, difference, mean, share
+from alignment.statistics.design_effect import PairedAnswers, difference, mean, share
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import MINIMUM_CHATS
 from alignment.statistics.paired_tests import PairedTable, holm
@@ -243,8 +243,8 @@ def _judge_result(tallies: Tallies, place: int, run: int) -> JudgeResult:
 
 def _pair(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> JudgePair:
     one, other = places
-    true = Paired(tallies.tp[one], tallies.tp[other], tallies.true, int(tallies.both_tp[places]))
-    false = Paired(tallies.tn[one], tallies.tn[other], tallies.false, int(tallies.both_tn[places]))
+    true = PairedAnswers(tallies.tp[one], tallies.tp[other], tallies.true, int(tallies.both_tp[places]))
+    false = PairedAnswers(tallies.tn[one], tallies.tn[other], tallies.false, int(tallies.both_tn[places]))
     every = true + false
     right = difference(every, reason=NOTHING)
     balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))

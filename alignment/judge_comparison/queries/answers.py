@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode, ReportData
 from alignment.comparison.queries.answers import Chats, covered_chats, report_data, run_codes
-from alignment.comparison.queries.cached_documents import hash_of, kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, hash_of, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from evaluation.models.runs import Run
@@ -70,7 +70,7 @@ class LeagueAnswers:
 
 def answered(answers: LeagueAnswers, runs: Sequence[Run]) -> dict[int, int]:
     """Count, by run, the human answers on which it has True or False too; cached."""
-    stored = kept(
+    stored = cached_document(
         answers.scope,
         kind=Report.Kind.LEAGUE,
         pin=answers.pin("answered", runs),

@@ -7,7 +7,7 @@ import numpy as np
 from django.utils import timezone
 
 from alignment.comparison.core.codes import CONSENSUS, Codes, JudgeCode, ReportData
-from alignment.comparison.queries.cached_documents import kept
+from alignment.comparison.queries.cached_documents import cached_document
 from alignment.comparison.queries.scope import Scope
 from alignment.judge_comparison.core import OVERALL, CriterionAnswers, Group, compare
 from alignment.judge_comparison.core.cost_effectiveness import cost_effectiveness
@@ -26,7 +26,7 @@ def league_document(choice: LeagueChoice) -> dict[str, Any]:
 
     Cached for the same labels and runs. The number of queries does not depend on chats or criteria.
     """
-    stored = kept(
+    stored = cached_document(
         choice.scope,
         kind=Report.Kind.LEAGUE,
         pin=choice.answers.pin("league", choice.runs),

@@ -7,8 +7,13 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from alignment.comparison.core.codes import CONSENSUS
-from alignment.comparison.queries.cached_documents import kept, pin_of
-from alignment.comparison.queries.random_samples import ANSWERED, Draw, drawn_at_random, fair_draws
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
+from alignment.comparison.queries.random_samples import (
+    ANSWERED,
+    Draw,
+    equal_chance_samples,
+    random_sample_sizes,
+)
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from labeling.models.labels import Consensus
@@ -55,12 +60,14 @@ class PlanCounts:
 def plan_counts(scope: Scope) -> PlanCounts:
     """Count chats and labels; cached for a finished run until labels or samples change."""
     scope = replace(scope, against=CONSENSUS, only="")
-    draws = fair_draws(scope)
+    draws = equal_chance_samples(scope)
     if scope.run is None or scope.run.finished_at is None:
         return _read(_body(scope, draws))
     about = [[draw.pk, draw.criteria] for draw in draws]
     pin = pin_of(scope, Report.Kind.PLAN.value, BODY_VERSION, about)
-    return _read(kept(scope, kind=Report.Kind.PLAN, pin=pin, body=lambda: _body(scope, draws)).body)
+    return _read(
+        cached_document(scope, kind=Report.Kind.PLAN, pin=pin, body=lambda: _body(scope, draws)).body
+    )
 
 
 def topic_counts(members: QuerySet[Any], criteria: Collection[Criterion]) -> TopicCounts:
@@ -78,7 +85,7 @@ def _body(scope: Scope, draws: list[Draw]) -> dict[str, Any]:
     three = rows.filter(raters__gte=RATERS_FOR_REPLACING).values_list("criterion")
     return {
         "three": list(_counted(three)),
-        "random": list(drawn_at_random(scope, draws).items()),
+        "random": list(random_sample_sizes(scope, draws).items()),
         "chats": list(by_topic.chats.items()),
         "answers": [[*about, one.n, one.false] for about, one in by_topic.answers.items()],
     }

@@ -7,16 +7,16 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
-from alignment.comparison.queries.near_duplicates import alike_chats
+from alignment.comparison.queries.near_duplicates import near_duplicates
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.core import AnswerCounts, Expected, Shares, expected_false
-from alignment.statistics.stratified_sampling import Share, Stratum, stood_for, strata_of
+from alignment.statistics.stratified_sampling import Allocation, Stratum, excluded_duplicates, strata_of
 from evaluation.models.runs import Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown, held_out
+from labeling.people.queries.visibility import chats_shown, holdout_chats
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SamplingFrame:
         """Count the chats judged False on a chosen criterion, or the others."""
         return sum(stratum.size for stratum in self.strata if stratum.suspect is suspect)
 
-    def expected(self, shares: Sequence[Share], *, criterion: Criterion, labels: Shares) -> Expected:
+    def expected(self, shares: Sequence[Allocation], *, criterion: Criterion, labels: Shares) -> Expected:
         """Estimate the human False labels of a sample on one criterion."""
         chats = sum(share.n for share in shares)
         false = round(sum(self._judged(share, criterion, verdict=False) for share in shares))
@@ -49,13 +49,13 @@ class SamplingFrame:
 
     def share_of_false(self, criterion: Criterion, labels: Shares, *, suspect: bool) -> float:
         """Estimate the share of human False among the suspect chats, or among the others."""
-        whole = [Share(one, one.size) for one in self.strata if one.suspect is suspect]
+        whole = [Allocation(one, one.size) for one in self.strata if one.suspect is suspect]
         size = sum(share.n for share in whole)
         if not size:
             return AnswerCounts().share
         return self.expected(whole, criterion=criterion, labels=labels).about / size
 
-    def _judged(self, share: Share, criterion: Criterion, *, verdict: bool) -> float:
+    def _judged(self, share: Allocation, criterion: Criterion, *, verdict: bool) -> float:
         """Expected number of sampled chats of a stratum with this verdict."""
         chats = self.verdicts[criterion.pk][verdict]
         return share.probability * sum(chat in chats for chat in share.stratum.chats)
@@ -77,9 +77,9 @@ def sampling_frame(
     whole = replace(scope, split="", without_holdout=frozenset())
     samples = tuple(row.pk for row in earlier_samples(whole, criteria))
     rows = list(whole.members.values_list("chat_id", "split", "chat__topic__key"))
-    holdout = set(held_out().filter(chat__in=whole.chat_ids))
+    holdout = set(holdout_chats().filter(chat__in=whole.chat_ids))
     taken = {*_labelled(whole.chat_ids, criteria), *_in_open_jobs(criteria), *_sampled(samples)}
-    excluded = taken | stood_for(alike_chats(whole), taken=taken)
+    excluded = taken | excluded_duplicates(near_duplicates(whole), taken=taken)
     visible = set(
         scope.members.filter(chat__in=chats_shown(user=user)).order_by().values_list("chat_id", flat=True)
     )

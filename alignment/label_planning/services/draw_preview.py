@@ -16,7 +16,13 @@ from alignment.label_planning.core import (
 )
 from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans
 from alignment.label_planning.queries.sampling_frame import SamplingFrame, sampling_frame
-from alignment.statistics.stratified_sampling import DrawnChat, Share, drawn, effective_size, shared
+from alignment.statistics.stratified_sampling import (
+    Allocation,
+    SampledChat,
+    allocate_sample,
+    drawn,
+    effective_size,
+)
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationError, AllocationRule
 from labeling.chats.core.splits import proportions_of, splits_of
@@ -32,7 +38,7 @@ class NoEligibleChats(InputProblem):
 
 
 @dataclass(frozen=True, slots=True)
-class DrawWish:
+class SampleRequest:
     """The sample that a lead requests.
 
     chats : sample size. suspect : how many of them the judge marked False on one of the criteria. None
@@ -76,7 +82,7 @@ class SamplePreview:
     of_part : whether the sample is limited to some topics or to a part of the run.
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[Allocation, ...]
     forecasts: tuple[Forecast, ...]
     available: Sizes
     of_part: bool = False
@@ -145,24 +151,24 @@ class PlannedSample:
 
     preview: SamplePreview
     earlier: tuple[int, ...]
-    chats: Sequence[DrawnChat]
+    chats: Sequence[SampledChat]
     splits: Mapping[int, str]
 
 
-def label_draw_preview(wish: DrawWish, *, by: User) -> SamplePreview:
+def preview_sample(wish: SampleRequest, *, by: User) -> SamplePreview:
     """Preview the sample without writing it. Raises InputProblem if the request cannot be met."""
     _, preview = _preview(wish, by)
     return preview
 
 
-def plan_sample(wish: DrawWish, *, by: User) -> PlannedSample:
+def plan_sample(wish: SampleRequest, *, by: User) -> PlannedSample:
     """Choose the chats of the sample; writes nothing. Raises InputProblem if the request cannot be met."""
     frame, preview = _preview(wish, by)
     chats = drawn(preview.shares, seed=wish.seed)
     return PlannedSample(preview, frame.samples, chats, _splits(chats, frame, wish))
 
 
-def _preview(wish: DrawWish, by: User) -> tuple[SamplingFrame, SamplePreview]:
+def _preview(wish: SampleRequest, by: User) -> tuple[SamplingFrame, SamplePreview]:
     if not wish.criteria:
         raise InputProblem("choose at least one criterion")
     if wish.split:
@@ -180,7 +186,7 @@ def _preview(wish: DrawWish, by: User) -> tuple[SamplingFrame, SamplePreview]:
     if not sizes.suspect + sizes.other:
         raise InputProblem("these criteria have enough labels for a status: enter the number of chats")
     try:
-        shares = shared(
+        shares = allocate_sample(
             frame.strata,
             chats=sizes.suspect + sizes.other,
             suspect=sizes.suspect,
@@ -194,13 +200,15 @@ def _preview(wish: DrawWish, by: User) -> tuple[SamplingFrame, SamplePreview]:
     return frame, SamplePreview(tuple(shares), forecasts, available, of_part)
 
 
-def _forecast(plan: CriterionPlan, frame: SamplingFrame, shares: Sequence[Share]) -> Forecast:
+def _forecast(plan: CriterionPlan, frame: SamplingFrame, shares: Sequence[Allocation]) -> Forecast:
     expected = frame.expected(shares, criterion=plan.criterion, labels=plan.shares)
     true = next(part.missing for part in plan.badge.parts if part.asked == "true")
     return Forecast(plan.criterion, plan.badge.missing_false, true, expected)
 
 
-def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: SamplingFrame, available: Sizes) -> Sizes:
+def _sizes(
+    wish: SampleRequest, plans: Sequence[CriterionPlan], frame: SamplingFrame, available: Sizes
+) -> Sizes:
     """Return the requested sizes; those left empty are what a status needs."""
     needed = smallest_sizes(
         [_missing(plan, frame) for plan in plans], suspect=available.suspect, other=available.other
@@ -243,7 +251,7 @@ def _missing(plan: CriterionPlan, frame: SamplingFrame) -> MissingLabels:
     return MissingLabels(need.missing_false, true, need.missing_chats, shares[True], shares[False])
 
 
-def _splits(chats: Sequence[DrawnChat], frame: SamplingFrame, wish: DrawWish) -> Mapping[int, str]:
+def _splits(chats: Sequence[SampledChat], frame: SamplingFrame, wish: SampleRequest) -> Mapping[int, str]:
     """Assign splits by chat, near-duplicates together. Holdout stays holdout, train stays train."""
     if not wish.split:
         return frame.splits

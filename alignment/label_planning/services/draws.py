@@ -9,7 +9,12 @@ from django.db import transaction
 from alignment.comparison.queries.random_samples import PART
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.sampling_frame import frame_changed
-from alignment.label_planning.services.draw_preview import DrawWish, PlannedSample, SamplePreview, plan_sample
+from alignment.label_planning.services.draw_preview import (
+    PlannedSample,
+    SamplePreview,
+    SampleRequest,
+    plan_sample,
+)
 from alignment.statistics.stratified_sampling import stratum_codes
 from common.problems import InputProblem, shown
 from labeling.chats.services.chat_sets import AT_ONCE, NAME_LIMIT
@@ -34,7 +39,7 @@ def sample_source(*, scope: Scope, by: User, token: str) -> str:
     return hashlib.sha256(f"{run}:{by.pk}:{token}".encode()).hexdigest() if token else ""
 
 
-def label_draw(wish: DrawWish, *, by: User) -> CreatedSample:
+def create_sample(wish: SampleRequest, *, by: User) -> CreatedSample:
     """Sample chats into a new set with strata and probabilities, and write one audit event.
 
     A second submission of the same form returns the first one's set. The sample is computed before the
@@ -54,7 +59,7 @@ def label_draw(wish: DrawWish, *, by: User) -> CreatedSample:
     raise InputProblem("these chats are being sampled or labelled by others: try again")
 
 
-def _created_before(wish: DrawWish) -> CreatedSample | None:
+def _created_before(wish: SampleRequest) -> CreatedSample | None:
     chat_set = ChatSet.objects.filter(sampling__source=wish.source).first() if wish.source else None
     return None if chat_set is None else CreatedSample(chat_set, again=True)
 
@@ -68,7 +73,7 @@ def _check_name(text: str) -> None:
 
 
 @transaction.atomic
-def _create(wish: DrawWish, plan: PlannedSample, source: int, by: User) -> CreatedSample | None:
+def _create(wish: SampleRequest, plan: PlannedSample, source: int, by: User) -> CreatedSample | None:
     """Write the set; None if one of its chats is no longer eligible."""
     # The row lock serialises simultaneous submissions and samples.
     rubric = ChatSet.objects.select_for_update(no_key=True, of=("self",)).get(pk=source).rubric_id
@@ -114,7 +119,7 @@ def _members(chat_set: ChatSet, plan: PlannedSample) -> list[ChatSetMember]:
     ]
 
 
-def _sampling(wish: DrawWish, preview: SamplePreview) -> dict[str, Any]:
+def _sampling(wish: SampleRequest, preview: SamplePreview) -> dict[str, Any]:
     """Return the sampling record that later weights need. NB: rater pages never show it."""
     codes, scope = stratum_codes(preview.shares, seed=wish.seed), wish.scope
     return {

@@ -12,13 +12,13 @@ from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.regression.core import GatePolicy
 from alignment.regression.services.policies import policy_ensure, policy_in_force
-from alignment.regression.services.tests import RegressionChoice, prompt_test_take_up
+from alignment.regression.services.tests import RegressionChoice, prompt_test_continue
 from alignment.regression.worker import regression_advance, runs_of
 from common.commands import CommandExit, ExitCode
 from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem, shown
 from evaluation.gateway.budget import BUDGET_REACHED
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
@@ -56,7 +56,7 @@ class Command(GateCommand):
         super().add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        test = prompt_test_take_up(
+        test = prompt_test_continue(
             candidate=self._candidate(options),
             choice=RegressionChoice(
                 chat_set=_set(options["set"]),
@@ -115,13 +115,13 @@ def _set(name: str) -> ChatSet:
     return chat_set
 
 
-def _judge(name: str | None) -> JudgeChoice:
+def _judge(name: str | None) -> JudgeSpec:
     """The judge of the named profile, else of the default profile."""
     profile = JudgeProfile.objects.filter(name=name).first() if name else default_profile()
     if profile is None and name:
         raise InputProblem(f"--profile: there is no judge profile {shown(name)}")
     try:
-        return profile_choice(profile) if profile else JudgeChoice("direct")
+        return profile_choice(profile) if profile else JudgeSpec("direct")
     except FieldProblem as problem:
         raise InputProblem(f"--profile: {problem}") from None
 

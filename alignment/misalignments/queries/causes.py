@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alignment.misalignments.queries.misalignment_list import Found, Tally
+from alignment.misalignments.queries.misalignment_list import DisagreementSelection, Tally
 from alignment.models.misalignments import Misalignment
 from labeling.models.rubric import Criterion
 
@@ -66,7 +66,7 @@ class CauseRow:
         return sum(bar.n for bar in self.bars)
 
 
-def cause_rows(selection: Found) -> list[CauseRow]:
+def cause_rows(selection: DisagreementSelection) -> list[CauseRow]:
     """Rows of criteria with items, most items first; no query beyond those of `selection`."""
     counts: dict[int, dict[str, int]] = {}
     for one in selection.tally:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from alignment.chat_detail.queries.page import voices
-from alignment.chat_detail.queries.verdict_detail import how_judged
+from alignment.chat_detail.queries.page import labels_and_adjudication
+from alignment.chat_detail.queries.verdict_detail import verdict_detail
 from alignment.models.misalignments import Misalignment
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from evaluation.engines.core.flags import FlagWords, flags_in_words
@@ -32,8 +32,8 @@ def misalignment_page(item: Misalignment) -> dict[str, Any]:
     consensus = Consensus.objects.filter(chat=chat, criterion=criterion).first()
     focus = {
         "criterion": {"key": criterion.key, "name": criterion.name, "passes_when": version.passes_when},
-        **voices(chat=chat, criterion_id=criterion.pk),
-        **how_judged(run, chat, verdict, criterion, version),
+        **labels_and_adjudication(chat=chat, criterion_id=criterion.pk),
+        **verdict_detail(run, chat, verdict, criterion, version),
     }
     return {
         "item": item,

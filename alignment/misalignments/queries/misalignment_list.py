@@ -14,7 +14,7 @@ from alignment.comparison.queries.requested_scope import own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.misalignments.queries.runs import counted_runs
 from alignment.models.misalignments import Misalignment, Sighting
-from alignment.statistics.text_similarity import groups_of
+from alignment.statistics.text_similarity import similar_text_groups
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
@@ -121,7 +121,7 @@ def misalignments_shown(*, user: User | AnonymousUser) -> QuerySet[Misalignment]
     return rows.filter(Exists(chats_shown(user=user).filter(pk=OuterRef("chat"))))
 
 
-def closed_runs(*, user: User | AnonymousUser) -> list[int]:
+def hidden_runs(*, user: User | AnonymousUser) -> list[int]:
     """Ids of runs whose items are hidden from a user who also labels.
 
     The user still has so few chats to label there that the report's figures minus the list would disclose
@@ -146,9 +146,9 @@ def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) 
     return rows
 
 
-def not_closed(criterion: Criterion, *, user: User | AnonymousUser) -> int:
+def open_disagreement_count(criterion: Criterion, *, user: User | AnonymousUser) -> int:
     """Number of open or triaged disagreements on this criterion that the user may see."""
-    shown = misalignments_listed(user=user, without=closed_runs(user=user))
+    shown = misalignments_listed(user=user, without=hidden_runs(user=user))
     return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
 
 
@@ -161,7 +161,7 @@ class Tally(NamedTuple):
     n: int
 
 
-class Found:
+class DisagreementSelection:
     """The items that a filter selects: counted once, read one page at a time. A sequence for a paginator.
 
     Ordered by criterion as in the rubric, then newest run first. At most six queries for a page.
@@ -206,7 +206,7 @@ class Found:
         rows = self._rows.filter(criterion__in=offsets).order_by(place, "-newest_run_id", "pk")
         first = min(offsets.values())
         ids = list(rows.values_list("pk", flat=True)[page.start - first : page.stop - first])
-        items = listed(Misalignment.objects.all()).in_bulk(ids)
+        items = with_row_data(Misalignment.objects.all()).in_bulk(ids)
         return [items[pk] for pk in ids]
 
 
@@ -214,7 +214,7 @@ def _seen_in(runs: Sequence[int]) -> QuerySet[Sighting]:
     return Sighting.objects.filter(misalignment=OuterRef("pk"), run__in=runs)
 
 
-def listed(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
+def with_row_data(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
     """Annotate and join what a row shows; one query. NB: only for the rows of one page: it looks up each."""
     consensus = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     verdict = Verdict.objects.filter(
@@ -257,7 +257,7 @@ def _verdict_value(row: MisalignmentRow) -> str:
 
 def _similar(rows: Sequence[MisalignmentRow]) -> list[MisalignmentGroup]:
     groups: dict[int, list[MisalignmentRow]] = {}
-    for row, place in zip(rows, groups_of([row.rationale for row in rows]), strict=True):
+    for row, place in zip(rows, similar_text_groups([row.rationale for row in rows]), strict=True):
         groups.setdefault(place, []).append(row)
     largest_first = sorted(groups.values(), key=len, reverse=True)
     return [MisalignmentGroup(group[0].item.criterion, tuple(group)) for group in largest_first]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, waiting_of, with_figures
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
@@ -30,7 +30,7 @@ class CriterionRow:
         return waiting_of(self.versions)
 
     @property
-    def newest(self) -> Measured | None:
+    def newest(self) -> VersionMetrics | None:
         """The champion's metrics in its newest run on labelled chats."""
         champion = self.champion
         return champion.metrics[0] if champion and champion.metrics else None

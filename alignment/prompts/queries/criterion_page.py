@@ -7,10 +7,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.db.models import F
 
-from alignment.misalignments.queries.misalignment_list import not_closed
+from alignment.misalignments.queries.misalignment_list import open_disagreement_count
 from alignment.prompts.queries.disagreements import disagreements_of, notices_of
 from alignment.prompts.queries.sections import examples_for, sections_of
-from alignment.prompts.queries.version_chart import drawable, places_of, versions_drawn
+from alignment.prompts.queries.version_chart import chart_rows, places_of, version_chart
 from alignment.prompts.queries.versions import (
     VersionRow,
     champion_of,
@@ -19,7 +19,7 @@ from alignment.prompts.queries.versions import (
     waiting_of,
     with_figures,
 )
-from alignment.regression.queries.holdout_access import holdout_openings
+from alignment.regression.queries.holdout_access import holdout_uses
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
 from labeling.models.labels import RaterNote
@@ -50,11 +50,11 @@ def criterion_page(
         "disagreements": disagreements,
         "worst": max(disagreements, key=lambda one: one.count, default=None),
         "notices": notices_of(disagreements),
-        "misaligned": not_closed(criterion, user=user),
+        "misaligned": open_disagreement_count(criterion, user=user),
         "releases": releases_of(rows),
-        "openings": holdout_openings(criteria=[criterion]),
+        "openings": holdout_uses(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],
-        **_line(drawable(rows), place),
+        **_line(chart_rows(rows), place),
         **_prompt(champion, user),
         **_unclear(criterion, user),
     }
@@ -63,7 +63,7 @@ def criterion_page(
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:
     """Return all versions; the champion, this page's and the chart's rows have figures."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
-    return with_figures(rows, of=[*_page(rows, page), *drawable(rows)], user=user)
+    return with_figures(rows, of=[*_page(rows, page), *chart_rows(rows)], user=user)
 
 
 def _page(rows: Sequence[VersionRow], page: str | None) -> Page[VersionRow]:
@@ -78,7 +78,7 @@ def _draft(criterion: Criterion, user: User | AnonymousUser) -> PromptDraft | No
 def _line(rows: Sequence[VersionRow], place: str) -> dict[str, Any]:
     """Return the places to choose from, the chosen one, and its chart."""
     places = places_of(rows)
-    chart = versions_drawn(rows, places, wanted=place)
+    chart = version_chart(rows, places, wanted=place)
     return {"places": places, "place": chart.place, "line": chart.line, "line_ceiling": chart.ceiling}
 
 

@@ -8,9 +8,9 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from alignment.comparison.queries.rationales import judge_rationales, short_rationale
-from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.requested_scope import OwnChats, own_chats
 from alignment.comparison.queries.scope import Scope
-from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow
 from alignment.reports.core import Pair
 from alignment.reports.queries.chat_lists import CELL_CODES, PairRow, pair_rows
@@ -46,11 +46,11 @@ class CriterionDisagreements:
     chats of the run; `own` counts those chats.
     """
 
-    metrics: Measured
+    metrics: VersionMetrics
     cells: dict[str, str]
     chats: tuple[DisagreementChat, ...]
     hidden: int
-    own: Own
+    own: OwnChats
 
     @property
     def name(self) -> str:
@@ -81,11 +81,11 @@ def notices_of(disagreements: Iterable[CriterionDisagreements]) -> list[str]:
     return list(dict.fromkeys(text for one in disagreements for text in notices(_scope(one.metrics))))
 
 
-def _scope(one: Measured) -> Scope:
+def _scope(one: VersionMetrics) -> Scope:
     return Scope(one.run.chat_set, one.run, one.split, only=one.criterion.key)
 
 
-def _disagreements(one: Measured, user: User | AnonymousUser) -> CriterionDisagreements:
+def _disagreements(one: VersionMetrics, user: User | AnonymousUser) -> CriterionDisagreements:
     key, query = one.criterion.key, {"split": one.split}
     shown, own = _differing_verdicts(one), own_chats(_scope(one), user=user)
     if own.closed:
@@ -104,7 +104,7 @@ def _disagreements(one: Measured, user: User | AnonymousUser) -> CriterionDisagr
     return disagreements if own.chats else replace(disagreements, hidden=disagreements.count - shown.count())
 
 
-def _differing_verdicts(one: Measured) -> QuerySet[Verdict]:
+def _differing_verdicts(one: VersionMetrics) -> QuerySet[Verdict]:
     """Return the split's verdicts that differ from the consensus, in the order of the set.
 
     Filtered in the database: a page needs a handful of a large set.
@@ -119,7 +119,7 @@ def _differing_verdicts(one: Measured) -> QuerySet[Verdict]:
     return compared.filter(differs).order_by("place")
 
 
-def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[DisagreementChat]:
+def _chats(one: VersionMetrics, verdicts: Sequence[Verdict]) -> Iterable[DisagreementChat]:
     key = one.criterion.key
     pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
     human, judge = _human_reasons(one.criterion, pairs), judge_rationales(verdicts)

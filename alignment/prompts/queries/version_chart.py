@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from alignment.prompts.core.version_chart_geometry import VersionLine, VersionPoint, version_line
-from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow, VersionState, champion_of
 
 VERSIONS_DRAWN = 12
@@ -21,11 +21,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionsDrawn:
+class VersionChart:
     """The versions with metrics on `place`, newest first, and their chart; both empty without a place."""
 
     place: Place | None = None
-    rows: Sequence[tuple[VersionRow, Measured]] = ()
+    rows: Sequence[tuple[VersionRow, VersionMetrics]] = ()
     line: VersionLine | None = None
 
     @property
@@ -34,7 +34,7 @@ class VersionsDrawn:
         return self.rows[0][1].ceiling if self.rows else None
 
 
-def drawable(rows: Sequence[VersionRow]) -> list[VersionRow]:
+def chart_rows(rows: Sequence[VersionRow]) -> list[VersionRow]:
     """Return the newest versions and the champion."""
     return [row for n, row in enumerate(rows) if n < NEWEST or row.state is VersionState.CHAMPION]
 
@@ -50,16 +50,16 @@ def places_of(rows: Iterable[VersionRow]) -> list[Place]:
     return [Place(value, words[value], counts[value]) for value in sorted(words, key=lambda one: words[one])]
 
 
-def versions_drawn(rows: Sequence[VersionRow], places: Sequence[Place], *, wanted: str = "") -> VersionsDrawn:
+def version_chart(rows: Sequence[VersionRow], places: Sequence[Place], *, wanted: str = "") -> VersionChart:
     """Return the chart of the place `wanted`, or of the default place."""
     chosen = next((one for one in places if one.value == wanted), None) or _usual(rows, places)
     if chosen is None:
-        return VersionsDrawn()
+        return VersionChart()
     points = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
-    return VersionsDrawn(chosen, points, _chart(points))
+    return VersionChart(chosen, points, _chart(points))
 
 
-def _chart(rows: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
+def _chart(rows: Sequence[tuple[VersionRow, VersionMetrics]]) -> VersionLine:
     points = [
         VersionPoint(
             row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION

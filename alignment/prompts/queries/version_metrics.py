@@ -12,15 +12,15 @@ from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from alignment.comparison.core.codes import CONSENSUS
-from alignment.comparison.core.disclosure_limit import FEWEST
-from alignment.comparison.queries.cached_documents import hash_of, older_than, replace_kept
-from alignment.comparison.queries.disclosure import held_counts
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
+from alignment.comparison.queries.cached_documents import hash_of, replace_documents, stored_ids
+from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
 from alignment.reports.core.judge_side import judge_rates
-from alignment.reports.core.status import Decision, LeftOpen, decide_status
+from alignment.reports.core.status import Abstentions, Decision, decide_status
 from alignment.reports.queries.reports import BODY_VERSION as REPORT_VERSION
 from alignment.reports.queries.reports import POLICY
-from alignment.reports.queries.weighted_rates import KEPT_BACK, decision_of, drawn_rates, estimates_of
+from alignment.reports.queries.weighted_rates import WITHHELD, decision_of, estimates_of, weighted_rates
 from alignment.statistics.agreement import Confusion, leave_one_rater_out
 from alignment.statistics.estimates import Estimate
 from evaluation.models.judges import JudgePrompt
@@ -29,7 +29,7 @@ from labeling.models.chats import Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import held_out, reads_holdout
+from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
 BODY_VERSION = 3
 # Tries test unsaved texts; repeated runs measure the same judge again.
@@ -52,7 +52,7 @@ Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Measured:
+class VersionMetrics:
     """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
     `ceiling`: human balanced accuracy on the same chats. `undecided`: chats with a True or False consensus on
@@ -100,8 +100,8 @@ class Measured:
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
-            open_true=LeftOpen(self.abstained[0], self.abstained[0]),
-            open_false=LeftOpen(self.abstained[1], self.abstained[1]),
+            open_true=Abstentions(self.abstained[0], self.abstained[0]),
+            open_false=Abstentions(self.abstained[1], self.abstained[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )
@@ -114,7 +114,7 @@ class Figures:
     `few`: holdout chats are excluded, because the user may not see figures on so few.
     """
 
-    rows: tuple[Measured, ...] = ()
+    rows: tuple[VersionMetrics, ...] = ()
     few: bool = False
 
 
@@ -144,7 +144,7 @@ def version_metrics(
     if not reads_holdout(user=user):
         counts, few = _without_few(counted, counts)
     groups = {(judge, criterion): group for judge, criterion, _, group in judged}
-    metrics: dict[tuple[int, str], list[Measured]] = {}
+    metrics: dict[tuple[int, str], list[VersionMetrics]] = {}
     seen = set()
     for (criterion, content, chat_set, _), run in runs.items():
         rows = metrics.setdefault((criterion, content), [])
@@ -157,10 +157,10 @@ def version_metrics(
     return {key: Figures(tuple(rows), few=key in limited) for key, rows in metrics.items()}
 
 
-def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
+def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
     true, false = body["refrained"]
     table, drawn = Confusion(*body["table"]), body["drawn"]
-    return Measured(
+    return VersionMetrics(
         run=run,
         criterion=criterion,
         split=split,
@@ -215,13 +215,13 @@ def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], d
 def _recount(pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]) -> list[Report]:
     """Count and store, replacing the counts from before an answer changed."""
     rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
-    older = older_than(list(rows.values()))
-    drawn = drawn_rates(pairs)
+    older = stored_ids(list(rows.values()))
+    drawn = weighted_rates(pairs)
     for pair, splits in _counted(pairs).items():
         rows[pair].body = {
             split: body | {"drawn": drawn.get((*pair, split))} for split, body in splits.items()
         }
-    replace_kept(list(rows.values()), older=older)
+    replace_documents(list(rows.values()), older=older)
     return list(rows.values())
 
 
@@ -257,21 +257,23 @@ def _without_few(
     pairs: Collection[tuple[Run, Criterion]], counts: Mapping[tuple[int, int], dict[str, Counts]]
 ) -> tuple[dict[tuple[int, int], dict[str, Counts]], set[tuple[int, int]]]:
     """Count splits with too few holdout chats without them; return the counts and which pairs changed."""
-    held = held_counts({run.pk for run, _ in pairs}, criteria={criterion.pk for _, criterion in pairs})
+    held = holdout_counts({run.pk for run, _ in pairs}, criteria={criterion.pk for _, criterion in pairs})
     few = {
-        (run.pk, criterion.pk): {split for split, n in held[run.pk, criterion.key].items() if n < FEWEST}
+        (run.pk, criterion.pk): {
+            split for split, n in held[run.pk, criterion.key].items() if n < MINIMUM_HOLDOUT_CHATS
+        }
         for run, criterion in pairs
         if (run.pk, criterion.key) in held
     }
     again = [(run, criterion) for run, criterion in pairs if few.get((run.pk, criterion.pk))]
     if not again:
         return dict(counts), set()
-    fresh, result = _counted(again, excluded=Q(chat__in=held_out())), dict(counts)
+    fresh, result = _counted(again, excluded=Q(chat__in=holdout_chats())), dict(counts)
     for run, criterion in again:
         pair = run.pk, criterion.pk
         result[pair] = {split: body for split, body in counts[pair].items() if split not in few[pair]}
         for split in few[pair] & fresh[pair].keys():
-            drawn = KEPT_BACK if counts[pair][split]["drawn"] else None
+            drawn = WITHHELD if counts[pair][split]["drawn"] else None
             result[pair][split] = fresh[pair][split] | {"drawn": drawn}
         result[pair] = _in_order(result[pair])
     return result, {(run.pk, criterion.pk) for run, criterion in again}

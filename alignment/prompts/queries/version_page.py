@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.comparison.queries.disclosure import tell
+from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.prompts.queries.sections import examples_for, sections_of, version_diff
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, with_figures
@@ -44,7 +44,7 @@ def _visible_tests(row: VersionRow, user: User | AnonymousUser) -> tuple[Regress
     """Return its tests with what the user may see of each; one query."""
     ids = [test.pk for test in row.tests]
     tests = list(RegressionTest.objects.filter(pk__in=ids).select_related("chat_set").order_by("-id"))
-    tell(tests, user=user)
+    hide_small_counts(tests, user=user)
     return tuple(tests)
 
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
-from alignment.comparison.queries.disclosure import CONCEALED
+from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.models.regressions import RegressionTest
-from alignment.prompts.queries.version_metrics import Figures, Measured, version_metrics
+from alignment.prompts.queries.version_metrics import Figures, VersionMetrics, version_metrics
 from alignment.regression.queries.changed_prompts import changed_by_judges
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
@@ -76,16 +76,16 @@ class VersionRow:
         return newest if is_passed and self.state is VersionState.CANDIDATE else None
 
     @property
-    def metrics(self) -> tuple[Measured, ...]:
+    def metrics(self) -> tuple[VersionMetrics, ...]:
         """Its metrics, one entry for each set and split."""
         return self.figures.rows
 
     @property
     def withheld(self) -> str:
         """Why some figures are withheld from the user; '' if none are."""
-        return CONCEALED if self.figures.few else ""
+        return SMALL_COUNTS_HIDDEN if self.figures.few else ""
 
-    def at(self, place: str) -> Measured | None:
+    def at(self, place: str) -> VersionMetrics | None:
         """Return its metrics on one set and split."""
         return next((one for one in self.metrics if one.place == place), None)
 

@@ -19,7 +19,7 @@ from labeling.people.api.permissions import ManagesLabeling, SeesJudge
 from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
 from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT
 from labeling.rubric.queries.lineage import Lineage, Step, lineage_of
-from labeling.rubric.queries.redesign import Carrying
+from labeling.rubric.queries.redesign import LabelCarryOver
 from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 
 BRING_BACK = "bring_back"
@@ -72,7 +72,7 @@ class TallyOutput(serializers.Serializer[Any]):
     conflicts = serializers.IntegerField()
 
 
-class CarryingOutput(serializers.Serializer[Carrying]):
+class CarryingOutput(serializers.Serializer[LabelCarryOver]):
     """Answers that carry over to a new criterion."""
 
     key = serializers.CharField()

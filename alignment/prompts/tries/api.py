@@ -26,7 +26,7 @@ from common.api import INVALID, NO_ACCESS, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
 from labeling.models.people import User
@@ -127,7 +127,7 @@ class PromptTry(APIView):
         """The try's progress and finished chats, without chats you cannot see."""
         run = get_object_or_404(runs_open_to(request.user).filter(purpose=Run.Purpose.TRY), pk=run_id)
         criterion = get_object_or_404(Criterion, key=run.options[TRY_OPTIONS]["criterion"])
-        tell_errors([run], user=request.user)
+        redact_errors([run], user=request.user)
         result = try_result(run=run, criterion=criterion, user=cast(User, request.user))
         return Response(
             {

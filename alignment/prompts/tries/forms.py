@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django import forms
 
-from alignment.comparison.queries.latest_verdicts import judged
+from alignment.comparison.queries.latest_verdicts import latest_verdicts
 from alignment.prompts.tries.queries import OfferedChats, chats_offered
 from alignment.prompts.tries.services import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
 from evaluation.judges.queries.profiles import default_profile
@@ -50,7 +50,7 @@ class TryForm(forms.Form):
 
     def offer(self) -> OfferedChats:
         """Fill the list of chats of a form to be shown, and return them."""
-        latest = judged(
+        latest = latest_verdicts(
             criterion=self._criterion, champion=champions(criteria=[self._criterion]).get(self._criterion.pk)
         )
         offered = chats_offered(criterion=self._criterion, user=self._user, latest=latest)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from alignment.comparison.queries.latest_verdicts import Judged
+from alignment.comparison.queries.latest_verdicts import LatestVerdicts
 from alignment.prompts.tries.core import Change, Tally, change, tally
 from alignment.reports.queries.chat_lists import excerpt
 from evaluation.models.judges import Judge
@@ -16,7 +16,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown, held_out
+from labeling.people.queries.visibility import chats_shown, holdout_chats
 
 SPLITS = (Split.TRAIN, Split.DEV)
 # The key in a run's options that holds what a try tried.
@@ -31,7 +31,7 @@ def members_to_try(*, criterion: Criterion, user: User) -> QuerySet[ChatSetMembe
     Chats that are holdout in any set are excluded for leads, too: data used while writing cannot evaluate.
     """
     members = ChatSetMember.objects.filter(chat_set__rubric=criterion.rubric_id, split__in=SPLITS)
-    return members.filter(chat__in=chats_shown(user=user)).exclude(chat__in=held_out())
+    return members.filter(chat__in=chats_shown(user=user)).exclude(chat__in=holdout_chats())
 
 
 def last_try(*, criterion: Criterion, author: User) -> Run | None:
@@ -206,7 +206,7 @@ class OfferedChats:
         return shortest or next(iter(self.others), None)
 
 
-def chats_offered(*, criterion: Criterion, user: User, latest: Judged) -> OfferedChats:
+def chats_offered(*, criterion: Criterion, user: User, latest: LatestVerdicts) -> OfferedChats:
     """Return at most OFFERED chats of each kind; dev comes before train."""
     members = members_to_try(criterion=criterion, user=user)
     disagreements = latest.parted.filter(chat__in=members.values("chat"))

@@ -8,20 +8,20 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from alignment.comparison.queries.latest_verdicts import Judged, judged
+from alignment.comparison.queries.latest_verdicts import LatestVerdicts, latest_verdicts
 from alignment.prompts.queries.sections import hides_examples
 from alignment.prompts.services import example_choices_for
 from alignment.prompts.tries.queries import TRY_OPTIONS, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
-from evaluation.prompts.services.tries import trial_ensure
+from evaluation.prompts.services.tries import try_ensure
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.runs.services.estimates import estimate_for
@@ -65,7 +65,7 @@ class _Plan:
     """A prepared try; `before` is the current verdict on each chat that has one."""
 
     prompt: WorkingPrompt
-    judge: JudgeChoice
+    judge: JudgeSpec
     chat_set: ChatSet
     keys: tuple[str, ...]
     chat_ids: tuple[int, ...]
@@ -161,7 +161,7 @@ def try_cancel(*, run: Run, author: User) -> None:
 def _plan(criterion: Criterion, author: User, choice: TryChoice) -> _Plan:
     judge, prompt = _judge(choice.profile), _working_prompt(criterion, author, choice)
     champion = champions_ensure(criteria=[criterion])[criterion.pk]
-    latest = judged(criterion=criterion, champion=champion)
+    latest = latest_verdicts(criterion=criterion, champion=champion)
     if choice.chat_id is None:
         chat_set, before = _disagreements(criterion, author, latest, choice.n)
         chat_ids = tuple(before)
@@ -174,7 +174,7 @@ def _plan(criterion: Criterion, author: User, choice: TryChoice) -> _Plan:
 
 
 def _disagreements(
-    criterion: Criterion, author: User, latest: Judged, n: int
+    criterion: Criterion, author: User, latest: LatestVerdicts, n: int
 ) -> tuple[ChatSet, dict[int, int]]:
     """Return the set with most of the newest disagreements, and its newest ones with their verdicts."""
     if not 1 <= n <= MOST_CHATS:
@@ -191,7 +191,7 @@ def _disagreements(
     return chat_set, dict(_pairs(latest, members.filter(chat_set=set_id))[:n])
 
 
-def _pairs(latest: Judged, members: QuerySet[ChatSetMember]) -> QuerySet[Verdict, tuple[int, int]]:
+def _pairs(latest: LatestVerdicts, members: QuerySet[ChatSetMember]) -> QuerySet[Verdict, tuple[int, int]]:
     """Return the disagreements on these members' chats as pairs of chat and verdict id."""
     disagreements = latest.parted.filter(chat__in=members.values("chat"))
     return disagreements.values_list("chat_id", "pk")
@@ -205,7 +205,7 @@ def _member(criterion: Criterion, author: User, chat_id: int | None) -> ChatSetM
     return member
 
 
-def _judge(profile: JudgeProfile) -> JudgeChoice:
+def _judge(profile: JudgeProfile) -> JudgeSpec:
     try:
         return profile_choice(profile)
     except FieldProblem as problem:
@@ -219,8 +219,8 @@ def _working_prompt(criterion: Criterion, author: User, choice: TryChoice) -> Wo
 
 def _tried_prompt(criterion: Criterion, author: User, prompt: WorkingPrompt) -> PromptVersion:
     examples = example_choices_for(author, prompt.examples) if prompt.revision else ()
-    return trial_ensure(criterion=criterion, prompt=prompt, examples=examples, author=author)
+    return try_ensure(criterion=criterion, prompt=prompt, examples=examples, author=author)
 
 
-def _criteria_in_call(chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice) -> tuple[str, ...]:
+def _criteria_in_call(chat_set: ChatSet, criterion: Criterion, judge: JudgeSpec) -> tuple[str, ...]:
     return asked_together(chat_set=chat_set, criterion=criterion, judge=judge, endpoint=current_endpoint())

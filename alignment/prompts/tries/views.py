@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from alignment.chat_detail.queries.verdict_detail import how_judged
+from alignment.chat_detail.queries.verdict_detail import verdict_detail
 from alignment.prompts.tries.forms import TryForm
 from alignment.prompts.tries.queries import TRY_OPTIONS, TryResult, has_other_recipe, last_try, try_result
 from alignment.prompts.tries.services import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
@@ -20,7 +20,7 @@ from evaluation.prompts.queries.drafts import draft_of
 from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runs.queries import run_page
 from evaluation.runs.queries.progress import run_progress
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.services.control import CANCELLABLE
 from labeling.models.people import User
@@ -111,7 +111,7 @@ def prompt_try_chat(request: HttpRequest, key: str, run_id: int, chat_id: int) -
     chat = get_object_or_404(shown, pk=chat_id)
     verdict = Verdict.objects.filter(run=run, chat=chat, criterion=criterion).first()
     version = newest_versions(criteria=[criterion])[criterion.pk]
-    focus = how_judged(run, chat, verdict, criterion, version)
+    focus = verdict_detail(run, chat, verdict, criterion, version)
     context = {"criterion": criterion, "version": version, "run": run, "chat": chat, "focus": focus}
     return render(request, "alignment/prompts/tries/_chat.html", context | {"messages": chat.messages})
 
@@ -161,7 +161,7 @@ def _result_context(request: HttpRequest, criterion: Criterion, run: Run) -> dic
 
 
 def _try_context(criterion: Criterion, run: Run, author: User, *, seen: frozenset[int]) -> dict[str, Any]:
-    tell_errors([run], user=author)
+    redact_errors([run], user=author)
     result, progress = try_result(run=run, criterion=criterion, user=author), run_progress(run)
     over = not progress.active
     return {

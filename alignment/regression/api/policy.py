@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alignment.models.regressions import Policy
-from alignment.regression.queries.policy_page import policy_body, policy_chosen
+from alignment.regression.queries.policy_page import policy_body, policy_revised
 from alignment.regression.services.policies import policy_in_force, policy_revise
 from common.api import (
     INVALID,
@@ -59,7 +59,7 @@ class PolicyList(PostPermission):
     def get(self, request: Request) -> Response:
         """Every stored version. If none is in force, the gate uses its default limits."""
         rows = Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id")
-        current = policy_chosen()
+        current = policy_revised()
         bodies = [policy_body(row, in_force=row == current) for row in rows]
         return Response(PolicyOutput(bodies, many=True).data)
 

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from alignment.comparison.queries.disclosure import tell
+from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.page import regression_whole
+from alignment.regression.queries.page import tests_with_relations
 from alignment.regression.queries.test_list import RegressionFilter, regression_rows
 from alignment.regression.serializers import (
     EstimateOutput,
@@ -48,7 +48,7 @@ from common.api import (
     validated,
 )
 from common.problems import FieldProblem, InputProblem
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.serializers import ResumeInput
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
@@ -84,7 +84,7 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
 
     def results(self, page: Sequence[RegressionTest]) -> Any:
         """Return the tests, with the results that this user may see."""
-        tell(page, user=self.request.user)
+        hide_small_counts(page, user=self.request.user)
         return super().results([regression_row(test) for test in page])
 
     @extend_schema(
@@ -196,7 +196,7 @@ class RegressionRelease(APIView):
     )
     def post(self, request: Request, test_id: int) -> Response:
         """Make the candidate the champion of future runs."""
-        test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
+        test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
         if not may_release(test=test, user=user):
             raise Http404
         body = validated(ReleaseInput, request.data)
@@ -209,9 +209,9 @@ class RegressionRelease(APIView):
 
 def _body(test_id: int, user: User) -> Any:
     """Return the test, with the results that this user may see. Raises Http404."""
-    test = get_object_or_404(regression_whole(), pk=test_id)
-    tell([test], user=user)
-    tell_errors(runs_of(test), user=user)
+    test = get_object_or_404(tests_with_relations(), pk=test_id)
+    hide_small_counts([test], user=user)
+    redact_errors(runs_of(test), user=user)
     return RegressionOutput(regression_body(test)).data
 
 

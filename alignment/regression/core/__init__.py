@@ -8,8 +8,8 @@ from alignment.regression.core.evidence import (
     Evidence,
     PairedVerdicts,
     PooledEvidence,
+    count_evidence,
     flip_share,
-    weigh,
 )
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
 from alignment.regression.core.policy import GatePolicy
@@ -28,11 +28,11 @@ __all__ = [
     "PooledEvidence",
     "chance_found",
     "confirm",
+    "count_evidence",
     "decide",
     "flip_share",
     "gate_power",
     "junit_xml",
     "markdown_summary",
     "regression_body",
-    "weigh",
 ]

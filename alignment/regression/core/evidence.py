@@ -197,7 +197,7 @@ class Evidence:
         return tuple(criterion for criterion in self.criteria if criterion.blocks)
 
 
-def weigh(criteria: Sequence[PairedVerdicts]) -> Evidence:
+def count_evidence(criteria: Sequence[PairedVerdicts]) -> Evidence:
     """Count the evidence of the gate.
 
     Examples

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.disclosure_limit import FEWEST
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.regression.core.evidence import Bools, PairedVerdicts
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.paired_tests import PairedTable, tango_interval
@@ -22,8 +22,8 @@ class TopicChange:
     @property
     def difference(self) -> Estimate:
         """Candidate minus champion accuracy, with Tango's 95% interval; undefined for few chats."""
-        if self.table.n < FEWEST:
-            return Estimate(None, reason=f"fewer than {FEWEST} chats")
+        if self.table.n < MINIMUM_HOLDOUT_CHATS:
+            return Estimate(None, reason=f"fewer than {MINIMUM_HOLDOUT_CHATS} chats")
         return Estimate(self.table.difference, tango_interval(self.table))
 
 
@@ -69,9 +69,11 @@ def changes_by_topic(
 
 def _merged_topics(held: dict[int, int]) -> Sequence[int] | None:
     """Return the topics to count together; None if all of them together have too few hidden chats."""
-    small = [topic for topic, n in held.items() if 0 < n < FEWEST]
-    larger = sorted((topic for topic, n in held.items() if n >= FEWEST), key=lambda topic: held[topic])
-    while small and sum(held[topic] for topic in small) < FEWEST:
+    small = [topic for topic, n in held.items() if 0 < n < MINIMUM_HOLDOUT_CHATS]
+    larger = sorted(
+        (topic for topic, n in held.items() if n >= MINIMUM_HOLDOUT_CHATS), key=lambda topic: held[topic]
+    )
+    while small and sum(held[topic] for topic in small) < MINIMUM_HOLDOUT_CHATS:
         if not larger:
             return None
         small.append(larger.pop(0))

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.comparison.queries.answers import JUDGE_STATES, JUDGE_VALUES
-from alignment.comparison.queries.disclosure import concealed, held_counts
+from alignment.comparison.queries.disclosure import holdout_counts, is_small_count
 from alignment.comparison.queries.filters import chosen_filter
-from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.requested_scope import OwnChats, own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import CELLS, PairedVerdicts
@@ -168,10 +168,10 @@ class PairedCriterion:
         if reads_holdout(user=self.user) or not self.stored:
             return False
         run = self.test.baseline_run_id
-        return concealed(self.stored, held=held_counts([run]).get((run, self.pair.key), {}))
+        return is_small_count(self.stored, held=holdout_counts([run]).get((run, self.pair.key), {}))
 
     @cached_property
-    def own(self) -> Own:
+    def own(self) -> OwnChats:
         """The chats of the test that are still in the user's queue."""
         return own_chats(self.scope, user=self.user)
 

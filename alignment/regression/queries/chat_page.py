@@ -5,9 +5,9 @@ from typing import Any
 
 from django.urls import reverse
 
-from alignment.chat_detail.queries.page import voices
-from alignment.chat_detail.queries.verdict_detail import ShownStep, how_judged
-from alignment.comparison.queries.human_answers import People, people_on
+from alignment.chat_detail.queries.page import labels_and_adjudication
+from alignment.chat_detail.queries.verdict_detail import ShownStep, verdict_detail
+from alignment.comparison.queries.human_answers import People, human_answers
 from alignment.regression.queries.cells import (
     MEANINGS,
     NAMES,
@@ -57,7 +57,7 @@ def regression_chat_page(
     """Return the template context. `cell` : the list to page through; '' means the chat's own cell."""
     own, version = tested.cell_of(member.place), newest_versions(criteria=[criterion])[criterion.pk]
     judges = _judge_outputs(tested, criterion, version, chat, member)
-    people = people_on(tested.scope, chat).get(criterion.pk, People())
+    people = human_answers(tested.scope, chat).get(criterion.pk, People())
     return {
         "test": tested.test,
         "chat": chat,
@@ -67,7 +67,7 @@ def regression_chat_page(
         "version": version,
         "focus": {
             "criterion": {"key": criterion.key, "passes_when": version.passes_when},
-            **voices(chat=chat, criterion_id=criterion.pk),
+            **labels_and_adjudication(chat=chat, criterion_id=criterion.pk),
         },
         "people": people,
         "judges": judges,
@@ -101,7 +101,7 @@ def _judge_outputs(
             answer=answer,
             right=answer.value is tested.human(place) if compared else None,
             verdict=verdicts.get(run.pk),
-            steps=_deciding(how_judged(run, chat, verdicts.get(run.pk), criterion, version)),
+            steps=_deciding(verdict_detail(run, chat, verdicts.get(run.pk), criterion, version)),
             url=_evaluation_url(run, chat, criterion),
             repeated_url=_evaluation_url(repeated, chat, criterion) if repeated else "",
         )

@@ -8,13 +8,13 @@ from django.db.models import Count, Max
 
 from alignment.models.regressions import HoldoutOpening
 from alignment.regression.core import GatePolicy
-from alignment.regression.queries.policy_page import policy_chosen
+from alignment.regression.queries.policy_page import policy_revised
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class HoldoutUse:
     """Uses of a set's holdout for one criterion; `often` from the policy's warning threshold."""
 
     chat_set: str
@@ -24,9 +24,9 @@ class Opened:
     often: bool
 
 
-def holdout_openings(
+def holdout_uses(
     *, criteria: Iterable[Criterion], chat_set: ChatSet | None = None, policy: GatePolicy | None = None
-) -> list[Opened]:
+) -> list[HoldoutUse]:
     """Count the uses of the holdout by set and criterion, most first; one query, two without `policy`.
 
     policy : sets the warning threshold; by default the current policy.
@@ -36,10 +36,10 @@ def holdout_openings(
         rows = rows.filter(chat_set=chat_set)
     counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
     if policy is None:
-        chosen = policy_chosen()
+        chosen = policy_revised()
         policy = GatePolicy.from_json(chosen.parameters) if chosen else GatePolicy()
     limit = policy.openings_warning
     return [
-        Opened(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
+        HoldoutUse(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
         for name, key, n, last in counted.order_by("-n", "chat_set__name", "criterion__key")
     ]

@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.queries.scope_summary import covered
+from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.holdout_access import Opened, holdout_openings
+from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
 from alignment.regression.queries.tests import gate_policy
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
@@ -61,7 +61,7 @@ class RunRow:
         return self.run.purpose not in (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
 
-def regression_whole() -> QuerySet[RegressionTest]:
+def tests_with_relations() -> QuerySet[RegressionTest]:
     """Return tests with the related rows of their page."""
     return RegressionTest.objects.select_related(
         "policy",
@@ -87,7 +87,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "more_labels": body.get("more_labels"),
         "openings": _openings(test),
         "retest_url": _retest_url(test),
-        "drawn": covered(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
+        "drawn": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
     }
     return context | regression_progress(test)
 
@@ -114,10 +114,10 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
     }
 
 
-def _openings(test: RegressionTest) -> list[Opened]:
+def _openings(test: RegressionTest) -> list[HoldoutUse]:
     """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
     criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
-    return holdout_openings(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
+    return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:

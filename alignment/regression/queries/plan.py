@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from alignment.comparison.queries.requested_scope import narrowed
+from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from evaluation.models.prompts import PromptVersion
@@ -19,7 +19,7 @@ from labeling.models.rubric import Criterion, Tier
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledChats:
     """Numbers of chats with human True and False on a criterion."""
 
     criterion: Criterion
@@ -37,12 +37,14 @@ class Labelled:
         return self.criterion.tier != Tier.SUBJECTIVE
 
 
-def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User) -> list[Labelled]:
+def labelled_chats(
+    *, chat_set: ChatSet, split: str, keys: Collection[str], user: User
+) -> list[LabelledChats]:
     """Count chats of the split ('' means all) with human True or False, by criterion in the order of `keys`.
 
     Small numbers of hidden holdout chats are excluded: see `alignment.comparison.queries.scope`.
     """
-    scope = narrowed(Scope(chat_set, split=split), user=user)
+    scope = visible_scope(Scope(chat_set, split=split), user=user)
     rows = Criterion.objects.filter(rubric=chat_set.rubric_id, key__in=keys)
     counted = Consensus.objects.filter(
         chat__in=scope.chat_ids, criterion__in=rows, state__in=("true", "false")
@@ -54,7 +56,7 @@ def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User
         counts[criterion][state] = n
     by_key = {row.key: row for row in rows}
     pairs = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
-    return [Labelled(row, n.get("true", 0), n.get("false", 0)) for row, n in pairs]
+    return [LabelledChats(row, n.get("true", 0), n.get("false", 0)) for row, n in pairs]
 
 
 def opens_holdout(*, chat_set: ChatSet, split: str) -> bool:

@@ -86,7 +86,7 @@ def in_words(limit: Limit, value: Any) -> str:
     return f"{value:,} chats" if limit.unit == "chats" else f"{value:g}"
 
 
-def policy_chosen() -> Policy | None:
+def policy_revised() -> Policy | None:
     """Return the newest policy that a user created, the current one; None while the start values apply.
 
     A policy file of one test (regress --policy) does not become current.
@@ -98,7 +98,7 @@ def policy_chosen() -> Policy | None:
 def policies_page() -> dict[str, Any]:
     """Return the template context: limits of the current policy, and the changes of every version."""
     rows = list(Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id"))
-    current = policy_chosen() or _start(rows)
+    current = policy_revised() or _start(rows)
     shown = rows or [current]
     return {
         "current": current,

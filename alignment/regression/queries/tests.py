@@ -3,7 +3,7 @@
 from typing import Any
 
 from alignment.models.regressions import Policy, RegressionTest
-from alignment.regression.core import Evidence, GatePolicy, weigh
+from alignment.regression.core import Evidence, GatePolicy, count_evidence
 from alignment.regression.queries.paired_verdicts import paired_answers
 from evaluation.models.runs import Run
 
@@ -17,7 +17,7 @@ def gate_policy(row: Policy) -> GatePolicy:
 
 def evidence_of(test: RegressionTest, *, candidate: Run) -> Evidence:
     """Compare the champion with one run of the candidate, the first or the confirming one."""
-    return weigh(paired_answers(test, candidate=candidate).criteria)
+    return count_evidence(paired_answers(test, candidate=candidate).criteria)
 
 
 def regression_answer(test: RegressionTest) -> dict[str, Any]:

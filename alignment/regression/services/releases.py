@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
 from alignment.regression.queries.changed_prompts import changed_by_judges
-from alignment.regression.queries.policy_page import policy_chosen
+from alignment.regression.queries.policy_page import policy_revised
 from alignment.regression.queries.tests import gate_policy
 from common.problems import InputProblem
 from evaluation.judges.queries.profiles import default_profile
@@ -57,7 +57,7 @@ def may_release(*, test: RegressionTest, user: User) -> bool:
     if test.result != RegressionTest.Result.PASS or not user.has_perm("labeling.edit_prompts"):
         return False
     # The start values do not let authors release, so without a revision the answer is no.
-    in_force = policy_chosen()
+    in_force = policy_revised()
     return in_force == test.policy and gate_policy(test.policy).authors_release
 
 

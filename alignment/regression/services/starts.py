@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import gate_power
-from alignment.regression.queries.holdout_access import Opened, holdout_openings
-from alignment.regression.queries.plan import Labelled, labelled, opens_holdout
+from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
+from alignment.regression.queries.plan import LabelledChats, labelled_chats, opens_holdout
 from alignment.regression.queries.tests import gate_policy
 from alignment.regression.services.tests import (
     RegressionChoice,
@@ -23,12 +23,12 @@ from alignment.regression.services.tests import (
     tested_criteria,
 )
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.runs.services.estimates import Planned, planned_as, planned_estimate, planned_for
+from evaluation.runs.services.estimates import PlannedRun, planned_as, planned_estimate, planned_for
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.estimate import Estimate
 from labeling.models.people import User
@@ -46,7 +46,7 @@ class RegressionRequest:
 
     choice: RegressionChoice
     candidate: PromptVersion | None = None
-    judge: JudgeChoice | None = None
+    judge: JudgeSpec | None = None
     baseline: Run | None = None
     prompts: Sequence[PromptVersion] = ()
 
@@ -147,10 +147,10 @@ class RegressionEstimate:
         return None if None in fits else all(fits)
 
 
-def profile_recipe(profile: JudgeProfile | None) -> tuple[JudgeProfile | None, JudgeChoice]:
+def profile_recipe(profile: JudgeProfile | None) -> tuple[JudgeProfile | None, JudgeSpec]:
     """Return the profile (None means the default one) and its recipe. Raises FieldProblem if invalid."""
     row = profile or default_profile()
-    return row, profile_choice(row) if row else JudgeChoice("direct")
+    return row, profile_choice(row) if row else JudgeSpec("direct")
 
 
 def source_hash(*parts: str) -> str:
@@ -181,7 +181,7 @@ def regression_estimate(wish: RegressionRequest) -> RegressionEstimate:
         raise RegressionRefused(nothing_new(wish.candidate))
     asked: set[str] = set()
 
-    def estimate(plan: Planned) -> Estimate:
+    def estimate(plan: PlannedRun) -> Estimate:
         return planned_estimate(plan, most_chats=MOST_CHATS, asked=asked)
 
     return RegressionEstimate(
@@ -199,10 +199,10 @@ class Outlook:
     opened : uses of the holdout for the criterion with most uses; None if the holdout is unused.
     """
 
-    labelled: list[Labelled]
+    labelled: list[LabelledChats]
     power: str
     opens_holdout: bool
-    opened: Opened | None
+    opened: HoldoutUse | None
 
 
 def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User) -> Outlook:
@@ -211,11 +211,11 @@ def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User
     Small numbers of hidden holdout chats are excluded from the counts.
     """
     choice = wish.choice
-    counts = labelled(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
+    counts = labelled_chats(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
     policy = gate_policy(choice.policy)
     opens = opens_holdout(chat_set=choice.chat_set, split=choice.split)
     criteria = [row.criterion for row in counts]
-    opened = holdout_openings(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []
+    opened = holdout_uses(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []
     blocking = [row for row in counts if row.blocks]
     power = gate_power(
         min((row.n for row in blocking), default=0),

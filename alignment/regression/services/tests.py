@@ -10,7 +10,7 @@ from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run
@@ -44,7 +44,7 @@ class RegressionChoice:
 
     chat_set: ChatSet
     split: str
-    judge: JudgeChoice
+    judge: JudgeSpec
     policy: Policy
     noise: bool = False
     budget_usd: Decimal | None = None
@@ -79,7 +79,7 @@ def prompt_test_start(
     )
 
 
-def prompt_test_take_up(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
+def prompt_test_continue(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
     """Continue the same test if an earlier command left it open, otherwise start one.
 
     Tests on workers are not continued here. Raises as prompt_test_start does.
@@ -95,7 +95,7 @@ def prompt_test_take_up(*, candidate: PromptVersion, choice: RegressionChoice) -
 @transaction.atomic
 def judge_test_start(
     *,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     choice: RegressionChoice,
     baseline: Run | None = None,
     prompts: Collection[PromptVersion] = (),
@@ -205,7 +205,7 @@ def _run(
     keys: Sequence[str],
     by: User | None,
     *,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     prompts: Collection[PromptVersion] = (),
     candidate: bool = False,
 ) -> Run:

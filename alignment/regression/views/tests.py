@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from alignment.comparison.queries.disclosure import tell
+from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.regression.forms.tests import OverrideForm
 from alignment.regression.queries.page import (
     regression_name,
     regression_page,
     regression_progress,
-    regression_whole,
+    tests_with_relations,
 )
 from alignment.regression.queries.test_list import RegressionFilter, regression_filters, regression_rows
 from alignment.regression.services.control import regression_pause, regression_resume
@@ -24,7 +24,7 @@ from alignment.regression.services.tests import regression_cancel
 from alignment.regression.worker import runs_of
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.views.control import Control, perform_action, polls, replace_page, resume_form
 from labeling.models.people import User
 
@@ -44,7 +44,7 @@ def regression_list(request: HttpRequest) -> HttpResponse:
     only = RegressionFilter(request.GET.get("criterion", ""), request.GET.get("state", ""))
     page = Paginator(regression_rows(only), PAGE).get_page(request.GET.get("page"))
     rows = list(page)
-    tell(rows, user=request.user)
+    hide_small_counts(rows, user=request.user)
     context = {
         "page_obj": page,
         "active": any(test.is_open for test in rows),
@@ -61,9 +61,9 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
 
     The page requests its progress with the states it has `seen`; after a change the whole page reloads.
     """
-    test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
-    tell([test], user=user)
-    tell_errors(runs_of(test), user=user)
+    test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
+    hide_small_counts([test], user=user)
+    redact_errors(runs_of(test), user=user)
     again = polls(request)
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
         return render(request, "alignment/regression/_progress.html", progress)
@@ -86,7 +86,7 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
 
     After a refusal the page shows the problem and keeps the reason.
     """
-    test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
+    test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
     if not may_release(test=test, user=user):
         raise Http404
     override = test.result != RegressionTest.Result.PASS
@@ -98,8 +98,8 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
         release(test=test, by=user, reason=reason, override=override)
     except InputProblem as problem:
         messages.error(request, f"Not released: {problem}.")
-        tell([test], user=user)
-        tell_errors(runs_of(test), user=user)
+        hide_small_counts([test], user=user)
+        redact_errors(runs_of(test), user=user)
         return _page(request, test, form if override else OverrideForm())
     messages.success(request, "Released. New runs use this candidate; older runs keep their prompts.")
     return redirect("alignment:regression_detail", test.pk)

@@ -27,10 +27,10 @@ from alignment.reports.core.pass_rates import (
     passing,
 )
 from alignment.reports.core.pooled import NO_RUN
-from alignment.reports.core.status import DIRECTIONAL, Decision, LeftOpen, StatusPolicy, decide_status
+from alignment.reports.core.status import DIRECTIONAL, Abstentions, Decision, StatusPolicy, decide_status
 from alignment.reports.core.weighted import (
     abstention_share,
-    people_share,
+    human_share,
     represents,
     weighted_statistics,
 )
@@ -199,7 +199,7 @@ def _pass_rates(parts: _Input, judged: Mapping[str, Estimate]) -> dict[str, Esti
     judge = judge_pass_rate(parts.tally, passes_when=good)
     if parts.by_verdict:
         # Weighted to all chats, the human rate is also the corrected one.
-        human = passing(people_share(parts.data, seed=parts.seed), passes_when=good)
+        human = passing(human_share(parts.data, seed=parts.seed), passes_when=good)
         return {"human": human, "judge": judge, "judge_corrected": human}
     return {"human": human, "judge": judge, "judge_corrected": _corrected(parts)}
 
@@ -233,9 +233,9 @@ def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:
     return None if rate is None or rate.reason == ALL_LABELLED else rate.as_json()
 
 
-def _abstention(parts: _Input, code: HumanCode) -> LeftOpen:
+def _abstention(parts: _Input, code: HumanCode) -> Abstentions:
     share = abstention_share(parts.data, code) if parts.by_verdict else None
-    return LeftOpen(parts.tally.unjudged(code), parts.tally.silent(code), share)
+    return Abstentions(parts.tally.unjudged(code), parts.tally.silent(code), share)
 
 
 def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:

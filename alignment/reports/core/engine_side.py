@@ -42,7 +42,7 @@ class VerdictCount:
         return "support" if self.human is self.passes_when else "customer"
 
 
-def engine_against_people(rows: Sequence[VerdictCount]) -> dict[str, Any]:
+def engine_against_humans(rows: Sequence[VerdictCount]) -> dict[str, Any]:
     """Compare reflection, debate and verdicts on suspect chats with the human answers.
 
     Parameters

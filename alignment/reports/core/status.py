@@ -65,7 +65,7 @@ class StatusPolicy:
 
 
 @dataclass(frozen=True)
-class LeftOpen:
+class Abstentions:
     """Chats with one human answer and without True or False from the judge.
 
     chats : their number, for any reason.
@@ -78,8 +78,8 @@ class LeftOpen:
     share: float | None = None
 
 
-NOTHING_OPEN = LeftOpen()
-Classes = tuple[tuple[str, int, LeftOpen], ...]  # human answer, compared chats, chats not compared
+NOTHING_OPEN = Abstentions()
+Classes = tuple[tuple[str, int, Abstentions], ...]  # human answer, compared chats, chats not compared
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def decide_status(
     tpr: Estimate,
     tnr: Estimate,
     balanced_accuracy: Estimate,
-    open_true: LeftOpen = NOTHING_OPEN,
-    open_false: LeftOpen = NOTHING_OPEN,
+    open_true: Abstentions = NOTHING_OPEN,
+    open_false: Abstentions = NOTHING_OPEN,
     policy: StatusPolicy,
     tier: str,
 ) -> Decision:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import ABSTENTIONS, CriterionData, HumanCode, JudgeCode
 from alignment.comparison.core.tally import Tally
 from alignment.reports.core.judge_side import (
     BOOTSTRAPPED,
@@ -110,13 +110,13 @@ def abstention_share(data: CriterionData, code: HumanCode) -> float | None:
     None without such a chat.
     """
     assert data.judge is not None and data.inverse is not None  # noqa: S101  a run and sampled labels
-    abstained = np.isin(data.judge, SILENT)
+    abstained = np.isin(data.judge, ABSTENTIONS)
     asked = (data.human == code) & (abstained | (data.judge <= JudgeCode.FALSE))
     weights = np.where(data.inverse > 0, data.inverse, 1.0)[asked]
     return float(weights[abstained[asked]].sum() / weights.sum()) if weights.size else None
 
 
-def people_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) -> Estimate:
+def human_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) -> Estimate:
     """Return the human share of True over all chats, with or without a verdict.
 
     Works like `weighted_statistics` with a third group: chats without True or False from the judge. The group

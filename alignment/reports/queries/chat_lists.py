@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.cached_documents import kept, pin_of
-from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
+from alignment.comparison.queries.requested_scope import OwnChats, own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import Pair, disagreement_places
@@ -71,7 +71,7 @@ class Places:
     keys: list[str]
     rows: NDArray[np.int64]
     hidden: int
-    own: Own
+    own: OwnChats
 
     def pairs(self, rows: Iterable[NDArray[np.int64]]) -> list[Pair]:
         """Return the human answer and the verdict at these places; one query."""
@@ -120,7 +120,7 @@ def _cached_cells(scope: Scope, name: str = "", among: Callable[[], Container[Ce
     if scope.run is None or scope.run.finished_at is None:
         return body()
     pin = pin_of(scope, Report.Kind.CELLS.value, BODY_VERSION, scope.only, name)
-    cells: Cells = kept(scope, kind=Report.Kind.CELLS, pin=pin, body=body, options=[name]).body
+    cells: Cells = cached_document(scope, kind=Report.Kind.CELLS, pin=pin, body=body, options=[name]).body
     return cells
 
 

@@ -57,7 +57,7 @@ def engine_section(scope: Scope, data: ReportData, verdicts: NDArray[Any] | None
     right = (
         None
         if scope.each_rater
-        else engine_side.engine_against_people(_verdict_counts(scope, data, verdicts))
+        else engine_side.engine_against_humans(_verdict_counts(scope, data, verdicts))
     )
     return {**_with_shares(stats), "against_people": right}
 

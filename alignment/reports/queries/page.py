@@ -13,9 +13,9 @@ from django.utils.text import capfirst
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
 from alignment.comparison.queries.filters import chosen_filter, day_filter
 from alignment.comparison.queries.notices import scope_notices
-from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, runs_offered
+from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.queries.scope_summary import covered
+from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
@@ -49,7 +49,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     user : the reader.
     """
     criteria = criterion_rows(report, scope, user=user)
-    offered = runs_offered(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
+    offered = run_options(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
     whole = scope_query(replace(scope, split="", topic="", since=None, until=None)) or "."
     return {
         "report": report | {"criteria": criteria},
@@ -104,7 +104,7 @@ def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
 
 def is_demo(scope: Scope) -> bool:
     """Return whether the report covers chats written for the demo."""
-    return covered(scope).demo
+    return scope_summary(scope).demo
 
 
 def policy_note() -> str:
@@ -198,7 +198,7 @@ def scope_filters(scope: Scope) -> list[dict[str, Any]]:
 
 def _ground_truths(scope: Scope) -> dict[str, Any]:
     """Return the filter of the ground truth."""
-    raters = [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
+    raters = [(f"rater:{rater.name}", rater.name) for rater in scope_summary(scope).people[:RATERS_OFFERED]]
     options = [(CONSENSUS, "Consensus"), (EACH_RATER, "Each rater, averaged"), *raters]
     return chosen_filter("against", scope.against, options)
 

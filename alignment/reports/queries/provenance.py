@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash, chats_hash
 from alignment.comparison.queries.notices import scope_notices
-from alignment.comparison.queries.requested_scope import narrowed
+from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.judges import Judge, JudgePrompt
@@ -48,7 +48,7 @@ def covered_hash(scope: Scope) -> str:
 
 def _for_leads(scope: Scope, data: ReportData) -> bool:
     """Return whether users who cannot see the holdout got a report on other chats at this time."""
-    others = narrowed(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
+    others = visible_scope(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
     return bool(others.without_holdout) and covered_hash(others) != chats_hash(data.chat_ids)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
@@ -34,7 +34,7 @@ def stored_report(scope: Scope) -> Report | None:
     if scope.run is not None and scope.run.finished_at is None:
         return None
     pin, policy = report_pin(scope), POLICY.version
-    return kept(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
+    return cached_document(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
 
 
 def report_pin(

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
-from alignment.comparison.queries.requested_scope import narrowed, own_chats
+from alignment.comparison.queries.requested_scope import own_chats, visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core.csv_rows import csv_rows
@@ -20,10 +20,10 @@ from alignment.reports.queries.provenance import covered_hash
 from alignment.reports.queries.reports import report_pin
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
-from labeling.people.queries.visibility import held_out, reads_holdout
+from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
 
-def stored_found(pk: int, *, user: User | AnonymousUser) -> Report | None:
+def readable_report(pk: int, *, user: User | AnonymousUser) -> Report | None:
     """Return the report if the user may see its results; None for rows without provenance."""
     rows = Report.objects.filter(kind=Report.Kind.REPORT).select_related("run__judge", "chat_set")
     row = rows.filter(pk=pk).first()
@@ -57,7 +57,7 @@ def stored_json(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
     return {"id": row.pk, "pin": row.pin, **row.body, "disagreements": shown}
 
 
-def stored_lines(row: Report) -> Iterator[dict[str, Any]]:
+def stored_csv_rows(row: Report) -> Iterator[dict[str, Any]]:
     """Return the rows of its CSV."""
     return csv_rows(row.body, pin=row.pin)
 
@@ -88,7 +88,7 @@ def _may_see(row: Report, user: User | AnonymousUser) -> bool:
     A report that excludes the holdout of more splits than now is also shown.
     """
     stored, pinned = scope_of(row), row.body["pinned"]
-    live = narrowed(replace(stored, without_holdout=frozenset()), user=user)
+    live = visible_scope(replace(stored, without_holdout=frozenset()), user=user)
     if live.kept_whole or (reads_holdout(user=user) and stored.without_holdout and _labels_here(live, user)):
         return False
     if reads_holdout(user=user) or not _has_holdout(live):
@@ -105,7 +105,7 @@ def _labels_here(scope: Scope, user: User | AnonymousUser) -> bool:
 def _has_holdout(scope: Scope) -> bool:
     """Return whether any chat of the whole run or set is holdout."""
     whole = Scope(scope.chat_set, scope.run)
-    return whole.members.filter(chat__in=held_out()).exists()
+    return whole.members.filter(chat__in=holdout_chats()).exists()
 
 
 def _groups(body: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q
 
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.disclosure import CONCEALED
-from alignment.comparison.queries.inclusion_probabilities import unequal_draws
+from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
+from alignment.comparison.queries.inclusion_probabilities import unequal_samples
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.criterion import criterion_entry
 from alignment.reports.core.status import Decision, Status
@@ -19,17 +19,17 @@ from labeling.models.rubric import Criterion
 
 RATES = ("balanced_accuracy", "tpr", "tnr")
 Rates = dict[str, Any]
-_NOTHING = {"value": None, "low": None, "high": None, "reason": CONCEALED}
+_NOTHING = {"value": None, "low": None, "high": None, "reason": SMALL_COUNTS_HIDDEN}
 # Unweighted rates overstate the judge; weighted ones would reveal answers on holdout chats.
-KEPT_BACK: Rates = {
+WITHHELD: Rates = {
     "chats": 0,
     "rates": dict.fromkeys(RATES, _NOTHING),
     "status": None,
-    "reasons": [CONCEALED],
+    "reasons": [SMALL_COUNTS_HIDDEN],
 }
 
 
-def drawn_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
+def weighted_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
     """Return rates by run, criterion id and split, where labels were sampled by verdict; as JSON.
 
     `chats` is the number sampled, `rates` has balanced accuracy, TPR and TNR, beside `status` and `reasons`.
@@ -61,7 +61,7 @@ def decision_of(kept: Rates) -> Decision:
 
 def _with_draws(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Criterion, str]]:
     """Return the runs, criteria and splits with a labelled chat that was sampled by verdict."""
-    samples = unequal_draws()
+    samples = unequal_samples()
     if not samples:
         return []
     by_id = {(run.pk, criterion.pk): (run, criterion) for run, criterion in pairs}

@@ -12,7 +12,7 @@ from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.engines.core.reflection import judge_by_reflection
 from evaluation.engines.core.sampling import majority
 from evaluation.engines.core.session import Session
-from evaluation.engines.core.windows import WINDOWS_VERSION, cut, join_windows, part_note
+from evaluation.engines.core.windows import WINDOWS_VERSION, join_windows, part_note, split_into_windows
 from evaluation.knowledge.core.retrieval import retrieve
 
 Verdicts = tuple[VerdictResult, ...]
@@ -85,7 +85,7 @@ async def judge_group(
 
 
 def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
-    return cut(chat, setup.windows) if setup.windows else (chat,)
+    return split_into_windows(chat, setup.windows) if setup.windows else (chat,)
 
 
 def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:

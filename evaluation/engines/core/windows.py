@@ -16,7 +16,7 @@ _RULES = {
 }
 
 
-def cut(chat: Chat, windows: Windows) -> tuple[Chat, ...]:
+def split_into_windows(chat: Chat, windows: Windows) -> tuple[Chat, ...]:
     """Return the chat unchanged if its estimated tokens fit, else its windows of whole messages, in order.
 
     Messages keep their numbers. Neighbours share `overlap` messages, or fewer if a new message would not fit.

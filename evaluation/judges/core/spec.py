@@ -18,7 +18,7 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeChoice:
+class JudgeSpec:
     """A judge's recipe; an empty model means the one in the settings.
 
     Attributes
@@ -48,7 +48,7 @@ class JudgeChoice:
     ablation: Ablation = ""
 
 
-def choice_json(choice: JudgeChoice) -> dict[str, Any]:
+def spec_to_json(choice: JudgeSpec) -> dict[str, Any]:
     """Return the recipe as JSON; `choice_read` reads it back.
 
     Examples
@@ -59,20 +59,20 @@ def choice_json(choice: JudgeChoice) -> dict[str, Any]:
     return asdict(choice)
 
 
-def choice_read(data: Mapping[str, Any]) -> JudgeChoice:
+def spec_from_json(data: Mapping[str, Any]) -> JudgeSpec:
     """Return a recipe from JSON.
 
     Raises
     ------
     FieldProblem : an unknown setting, a missing engine, or a value that is not allowed.
     """
-    names = {entry.name for entry in fields(JudgeChoice)}
+    names = {entry.name for entry in fields(JudgeSpec)}
     for name in data:
         if name not in names:
             raise FieldProblem(str(name), "is not a setting of a judge")
     if "engine" not in data:
         raise FieldProblem("engine", "is missing")
-    return JudgeChoice(**{name: _value(name, value) for name, value in data.items()})
+    return JudgeSpec(**{name: _value(name, value) for name, value in data.items()})
 
 
 def _value(name: str, value: Any) -> Any:
@@ -141,6 +141,6 @@ def _windows(value: Any) -> Windows:
 
 
 _WORDS: dict[str, tuple[Any, ...]] = {
-    name: get_args(get_type_hints(JudgeChoice)[name])
+    name: get_args(get_type_hints(JudgeSpec)[name])
     for name in ("engine", "grouping", "knowledge", "role_in", "layout", "ablation")
 }

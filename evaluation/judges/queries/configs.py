@@ -18,7 +18,7 @@ from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.prompts import (
     ArticleVersion,
@@ -49,7 +49,7 @@ class Ingredients:
 
 
 def judge_configs(
-    *, choice: JudgeChoice, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
+    *, choice: JudgeSpec, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
 ) -> list[dict[str, Any] | None]:
     """Return today's configuration of a recipe for each list of criteria, without writing.
 
@@ -69,7 +69,7 @@ def judge_configs(
 
 
 def _config_today(
-    choice: JudgeChoice, criteria: Sequence[Criterion], endpoint: Endpoint, every: Ingredients
+    choice: JudgeSpec, criteria: Sequence[Criterion], endpoint: Endpoint, every: Ingredients
 ) -> dict[str, Any] | None:
     if any(row.pk not in every.prompts for row in criteria):
         return None
@@ -81,7 +81,7 @@ def _config_today(
     return judge_config(choice, endpoint, groups, own, snapshot)
 
 
-def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> str:
+def model_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
     """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one."""
     if endpoint.embedded:
         return EMBEDDED_MODEL
@@ -98,7 +98,7 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
 
 
 def groups_of(
-    *, choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
+    *, choice: JudgeSpec, endpoint: Endpoint, criteria: Sequence[Criterion]
 ) -> list[tuple[types.Engine, tuple[str, ...]]]:
     """Return engine and criterion keys of each group, in order; engine `auto` never mixes engines.
 
@@ -120,7 +120,7 @@ def groups_of(
 
 
 def judge_config(
-    choice: JudgeChoice,
+    choice: JudgeSpec,
     endpoint: Endpoint,
     groups: list[tuple[types.Engine, tuple[str, ...]]],
     ingredients: Ingredients,
@@ -157,25 +157,25 @@ def judge_config(
     }
 
 
-def _layout(choice: JudgeChoice, endpoint: Endpoint) -> types.Layout:
+def _layout(choice: JudgeSpec, endpoint: Endpoint) -> types.Layout:
     if choice.layout != "auto":
         return choice.layout
     return "chat_first" if endpoint.embedded else "criteria_first"
 
 
-def _knowledge(choice: JudgeChoice, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
+def _knowledge(choice: JudgeSpec, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
     pinned = {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""}
     if choice.knowledge != "retrieved":
         return pinned
     return {**pinned, "tokens": choice.passage_tokens, "retriever": dict(RETRIEVER)}
 
 
-def _roles(engines: set[types.Engine], choice: JudgeChoice, endpoint: Endpoint) -> dict[str, Any]:
+def _roles(engines: set[types.Engine], choice: JudgeSpec, endpoint: Endpoint) -> dict[str, Any]:
     roles = sorted({role for engine in engines for role in engine_roles(engine)})
     return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
 
 
-def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> types.Sampling:
+def _sampling(role: types.Role, choice: JudgeSpec, endpoint: Endpoint) -> types.Sampling:
     model = model_of(role, choice=choice, endpoint=endpoint)
     return default_sampling(
         role=role,

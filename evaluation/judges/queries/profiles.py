@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from common.problems import FieldProblem
-from evaluation.judges.core.spec import JudgeChoice, choice_read
+from evaluation.judges.core.spec import JudgeSpec, spec_from_json
 from evaluation.judges.queries.recipes import recipe_line
 from evaluation.models.judges import Judge, JudgeProfile
 
@@ -22,12 +22,12 @@ class ProfileRow:
     judges: int
 
 
-def profile_choice(profile: JudgeProfile) -> JudgeChoice:
+def profile_choice(profile: JudgeProfile) -> JudgeSpec:
     """Return a profile's recipe. Raises FieldProblem if this version cannot read it."""
-    return choice_read(profile.config)
+    return spec_from_json(profile.config)
 
 
-def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeChoice:
+def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeSpec:
     """Return a profile's recipe with the run's own settings; None or "" keeps the profile's."""
     overrides = {name: value for name, value in changes.items() if value not in (None, "")}
     return replace(profile_choice(profile), **overrides)

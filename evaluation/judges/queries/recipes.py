@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.engines.core.roles import NAMES
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 
@@ -58,7 +58,7 @@ class RoleSetting:
     max_tokens_per_criterion: int | None = None
 
 
-def recipe_line(choice: JudgeChoice) -> str:
+def recipe_line(choice: JudgeSpec) -> str:
     """Return a recipe in one line: the engine and what differs from the default.
 
     Examples
@@ -79,7 +79,7 @@ def recipe_line(choice: JudgeChoice) -> str:
     return ", ".join(parts)
 
 
-def recipe_settings(choice: JudgeChoice) -> list[Setting]:
+def recipe_settings(choice: JudgeSpec) -> list[Setting]:
     """Return a recipe line by line."""
     windows = choice.windows
     return [
@@ -100,7 +100,7 @@ def recipe_settings(choice: JudgeChoice) -> list[Setting]:
     ]
 
 
-def recipe_roles(choice: JudgeChoice) -> list[RoleSetting]:
+def recipe_roles(choice: JudgeSpec) -> list[RoleSetting]:
     """Return the roles with settings of their own in the recipe."""
     return [
         RoleSetting(

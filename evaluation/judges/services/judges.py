@@ -8,7 +8,7 @@ from django.db import transaction
 from evaluation.core import types
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import Ingredients, groups_of, judge_config, snapshot_hash
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (
@@ -26,7 +26,7 @@ from labeling.models.rubric import Criterion
 @transaction.atomic
 def judge_ensure(
     *,
-    choice: JudgeChoice,
+    choice: JudgeSpec,
     criteria: Sequence[Criterion],
     endpoint: Endpoint,
     profile: JudgeProfile | None = None,

@@ -7,7 +7,7 @@ from django.db import transaction
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.rubric import Criterion, Rubric
@@ -25,13 +25,13 @@ def profiles_ensure() -> None:
     if JudgeProfile.objects.filter(is_default=True).exists():
         return
     shipped, _ = JudgeProfile.objects.get_or_create(
-        name=DEFAULT, defaults={"config": choice_json(JudgeChoice("direct"))}
+        name=DEFAULT, defaults={"config": spec_to_json(JudgeSpec("direct"))}
     )
     profile_make_default(profile=shipped)
 
 
 @transaction.atomic
-def profile_save(*, name: str, choice: JudgeChoice, profile: JudgeProfile | None = None) -> JudgeProfile:
+def profile_save(*, name: str, choice: JudgeSpec, profile: JudgeProfile | None = None) -> JudgeProfile:
     """Create a profile, or change this one. Raises FieldProblem for an empty or used name.
 
     Runs started from it keep their judge.
@@ -43,7 +43,7 @@ def profile_save(*, name: str, choice: JudgeChoice, profile: JudgeProfile | None
     if (named.exclude(pk=profile.pk) if profile else named).exists():
         raise FieldProblem("name", "another profile has this name")
     row = profile or JudgeProfile()
-    row.name, row.config = name, choice_json(choice)
+    row.name, row.config = name, spec_to_json(choice)
     row.save()
     return row
 
@@ -99,7 +99,7 @@ class JudgeToday:
     problem: str = ""
 
 
-def judges_today(*, choice: JudgeChoice) -> list[JudgeToday]:
+def judges_today(*, choice: JudgeSpec) -> list[JudgeToday]:
     """Return today's judge for each rubric; rows created to find out are rolled back."""
     try:
         endpoint = current_endpoint()
@@ -108,7 +108,7 @@ def judges_today(*, choice: JudgeChoice) -> list[JudgeToday]:
     return [_judge_today(choice, rubric, endpoint) for rubric in Rubric.objects.order_by("name")]
 
 
-def _judge_today(choice: JudgeChoice, rubric: Rubric, endpoint: Endpoint) -> JudgeToday:
+def _judge_today(choice: JudgeSpec, rubric: Rubric, endpoint: Endpoint) -> JudgeToday:
     criteria = list(
         rubric.criteria.filter(state=Criterion.State.ACTIVE)
         .select_related("dimension")

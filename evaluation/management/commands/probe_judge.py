@@ -13,7 +13,7 @@ from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import KnowledgeMode
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice, choice_read
+from evaluation.judges.core.spec import JudgeSpec, spec_from_json
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.probes.core import DIRECTIONS, KINDS
 from evaluation.probes.services import ProbeChoice, probe_estimate, probe_judge, probe_prepare
@@ -84,14 +84,14 @@ class Command(WorkbenchCommand):
             raise CommandExit(code)
 
 
-def chosen_judge(options: Mapping[str, Any]) -> JudgeChoice:
+def chosen_judge(options: Mapping[str, Any]) -> JudgeSpec:
     """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
     if not options["engine"] and not options["profile"]:
         raise InputProblem("use --engine or --profile")
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
     try:
-        return choice_read(recipe)
+        return spec_from_json(recipe)
     except FieldProblem as problem:
         raise InputProblem(f"--profile: {problem}" if options["profile"] else f"--{problem}") from None
 

@@ -84,7 +84,7 @@ def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
     return tuple(text[words[first].start() : words[last].end()] for first, last in passages)
 
 
-def shortened(passage: str) -> str:
+def shorten(passage: str) -> str:
     """Return a passage in one line, without its middle if it is long."""
     line = " ".join(passage.split())
     half = LONGEST_SHOWN // 2

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from evaluation.models.prompts import ArticleVersion, CriterionArticle
 from evaluation.prompts.core.costar import sections
-from evaluation.prompts.core.leaks import shortened
+from evaluation.prompts.core.leaks import shorten
 from evaluation.prompts.core.lint import Finding, Level, lint_prompt
 from evaluation.prompts.queries.leaks import leaks
 from evaluation.prompts.queries.versions import newest_versions
@@ -29,7 +29,7 @@ def leak_findings(texts: Mapping[str, str]) -> tuple[Finding, ...]:
     """Return the passages of these texts, by section, that also occur in measured chats."""
     where = "occurs word for word in a dev or holdout chat"
     return tuple(
-        Finding(Level.WARNING, name, f"“{shortened(passage)}” {where}") for name, passage in leaks(texts)
+        Finding(Level.WARNING, name, f"“{shorten(passage)}” {where}") for name, passage in leaks(texts)
     )
 
 

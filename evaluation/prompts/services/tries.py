@@ -14,7 +14,7 @@ from labeling.models.rubric import Criterion
 
 
 @transaction.atomic
-def trial_ensure(
+def try_ensure(
     *, criterion: Criterion, prompt: WorkingPrompt, examples: Sequence[ExampleChoice], author: User
 ) -> PromptVersion:
     """Return the prompt as a row: its unchanged base, the version with the same content, or a try.

@@ -13,7 +13,7 @@ from labeling.models.people import User
 _ITS_WORDS = re.compile(r"(?<=HTTP \d{3}):.*|\s*\([^()]*\)\s*$", re.DOTALL)
 
 
-def tell_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
+def redact_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
     """Redact these rows' errors to their kind if the user may not read all the run's chats; one query.
 
     NB: the rows are for display; never save them.

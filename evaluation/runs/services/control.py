@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run
 from evaluation.runs.services.runs import RunChoice, RunRefused, budget_change, run_start
@@ -28,7 +28,7 @@ CANCELLABLE = (Run.State.RUNNING, Run.State.PAUSED)
 def run_launch(
     *,
     chat_set: ChatSet,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     run: RunChoice,
     endpoint: Endpoint,
     by: User | None,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
@@ -18,7 +18,7 @@ from labeling.models.chats import ChatSet
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRun:
     """Today's plan of a choice: judge, requests, chats, and the next free replicate.
 
     `pace` is in calls per second, from earlier similar runs; None without any.
@@ -32,7 +32,7 @@ class Planned:
     budget_usd: Decimal | None = None
     pace: float | None = None
 
-    def again(self) -> "Planned":
+    def again(self) -> "PlannedRun":
         """Return the plan of repeating the judge once more."""
         return replace(self, asking=replace(self.asking, replicate=self.next_replicate))
 
@@ -40,7 +40,7 @@ class Planned:
 def estimate_for(
     *,
     chat_set: ChatSet,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     run: RunChoice,
     endpoint: Endpoint,
     most_chats: int | None = None,
@@ -58,17 +58,17 @@ def estimate_for(
 def planned_for(
     *,
     chat_set: ChatSet,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     run: RunChoice,
     endpoint: Endpoint,
     prompts: Collection[PromptVersion] = (),
-) -> Planned:
+) -> PlannedRun:
     """Return what run_start would plan; everything is rolled back. Raises what run_start raises."""
     chat_ids = list(chosen_members(chat_set, run).values_list("chat_id", flat=True))
     with transaction.atomic():
         criteria = chosen_criteria(chat_set, run.criteria)
         row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
-        planned = Planned(
+        planned = PlannedRun(
             fingerprint=row.fingerprint,
             asking=asking_of(row, replicate=run.replicate, audit=run.audit),
             chat_ids=chat_ids,
@@ -81,10 +81,10 @@ def planned_for(
     return planned
 
 
-def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
+def planned_as(run: Run, *, budget_usd: Decimal | None) -> PlannedRun:
     """Return the plan of an existing run; with this budget, `again()` is what run_repeat would plan."""
     audit = float(run.options.get("audit") or 0)
-    return Planned(
+    return PlannedRun(
         fingerprint=run.judge.fingerprint,
         asking=asking_of(run.judge, replicate=run.replicate, audit=audit),
         chat_ids=list(run.run_chats.values_list("chat_id", flat=True)),
@@ -95,7 +95,7 @@ def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
 
 
 def planned_estimate(
-    planned: Planned, *, most_chats: int | None = None, asked: set[str] | None = None
+    planned: PlannedRun, *, most_chats: int | None = None, asked: set[str] | None = None
 ) -> Estimate:
     """Return the calls and cost of the plan; `asked` as for plan_estimate."""
     groups = list(planned.asking.groups)

@@ -13,7 +13,7 @@ from common.problems import InputProblem
 from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import groups_of
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
@@ -57,7 +57,7 @@ class RunChoice:
 def run_start(
     *,
     chat_set: ChatSet,
-    judge: JudgeChoice,
+    judge: JudgeSpec,
     run: RunChoice,
     endpoint: Endpoint,
     by: User | None = None,
@@ -162,7 +162,7 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
 
 
 def asked_together(
-    *, chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice, endpoint: Endpoint
+    *, chat_set: ChatSet, criterion: Criterion, judge: JudgeSpec, endpoint: Endpoint
 ) -> tuple[str, ...]:
     """Return the keys of the criteria that share a call with this one: changing one affects them all.
 

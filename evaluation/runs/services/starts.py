@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_launch
@@ -27,7 +27,7 @@ class StartedRun:
     again: bool = False
 
 
-def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> Estimate:
+def start_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> Estimate:
     """Return today's calls and cost of the run, from a part of a large set. Raises InputProblem."""
     return estimate_for(
         chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), most_chats=MOST_CHATS
@@ -35,7 +35,7 @@ def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> 
 
 
 def start_run(
-    *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
+    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile, by: User
 ) -> StartedRun:
     """Plan the run and notify a worker, or return the run that this form started. Raises InputProblem."""
     try:
@@ -49,7 +49,7 @@ def start_run(
 
 @transaction.atomic
 def _start_run(
-    *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
+    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile, by: User
 ) -> StartedRun:
     """Start the run; a new judge remembers its profile."""
     if earlier := _started(run):

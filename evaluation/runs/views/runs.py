@@ -14,7 +14,7 @@ from evaluation.runs.queries import run_page
 from evaluation.runs.queries.engine_stats import run_engine_stats
 from evaluation.runs.queries.ledger import run_ledger
 from evaluation.runs.queries.progress import run_progress
-from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import RunFilter, run_filters, run_rows, runs_open_to
 from evaluation.runs.queries.runs import run_list as all_runs
 from evaluation.runs.services.control import (
@@ -46,7 +46,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         request.GET.get("page")
     )
     runs = list(page)
-    tell_errors(runs, user=request.user)
+    redact_errors(runs, user=request.user)
     rows = run_rows(runs)
     context = {
         "page_obj": page,
@@ -67,7 +67,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     reloads.
     """
     run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
-    tell_errors([run], user=request.user)
+    redact_errors([run], user=request.user)
     user, again = cast(User, request.user), polls(request)
     if again and request.GET.get("seen", run.state) == run.state:
         return render(request, "evaluation/runs/_progress.html", _progress(run, user))

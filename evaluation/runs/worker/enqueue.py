@@ -10,7 +10,7 @@ from kombu.exceptions import OperationalError
 from common.queue import messages_waiting, send_task
 from evaluation.models.runs import Run
 from evaluation.runs.worker.batch import batches_to_stop
-from evaluation.runs.worker.time_slices import reap, ring_stamp, wind_down
+from evaluation.runs.worker.time_slices import enqueue_stamp, reap, wind_down
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def run_enqueue(run_id: int, *, wait: float = 0.0, again: bool = False) -> bool:
     """
     queued_at = Run.objects.filter(pk=run_id).values_list("rung_at", flat=True).first()
     at = timezone.now() + timedelta(seconds=wait)
-    if (queued_at and not (wait or again)) or not ring_stamp(run_id, seen=queued_at, at=at):
+    if (queued_at and not (wait or again)) or not enqueue_stamp(run_id, seen=queued_at, at=at):
         return True
     try:
         send_task(PROCESS_UNITS, [run_id, at.isoformat()], wait=wait)

@@ -27,7 +27,7 @@ STOPPED = "the process that ran it ended; resume to continue"
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextSlice:
     """Whether a run needs another time slice, and after how many seconds."""
 
     again: bool
@@ -35,7 +35,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaped:
+class ReapResult:
     """The reaper's result: units reopened, runs settled, and runs without a worker or a task.
 
     `quiet` runs were enqueued a while ago; their task may be lost, or still in the queue.
@@ -47,13 +47,13 @@ class Reaped:
     quiet: tuple[int, ...]
 
 
-def ring_stamp(run_id: int, *, seen: datetime | None, at: datetime) -> bool:
+def enqueue_stamp(run_id: int, *, seen: datetime | None, at: datetime) -> bool:
     """Record that a run is enqueued; False if another process was faster, or the run is not running."""
     runs = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, rung_at=seen)
     return runs.update(rung_at=at) == 1
 
 
-def ring_answered(run_id: int, ring: datetime | None) -> bool:
+def enqueue_answered(run_id: int, ring: datetime | None) -> bool:
     """Claim the task recorded on the run; an older task, or one for a run at rest, is ignored.
 
     Only one task per run counts.
@@ -69,7 +69,7 @@ def wants_helper(run_id: int, *, more_than: int) -> bool:
     return open_units[more_than : more_than + 1].exists()
 
 
-def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
+def run_time_slice(run_id: int, *, leave: threading.Event | None = None) -> NextSlice:
     """Work on a run for one time slice, or until `leave`. A run that does not fit the settings is paused."""
     run = Run.objects.select_related("judge").get(pk=run_id)
     try:
@@ -79,15 +79,15 @@ def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
     except InputProblem as problem:
         log.warning("run %s cannot go on: %s", run_id, problem)
         run_settle(run, trouble=" ".join(str(problem).split()))
-    return next_turn(run)
+    return next_time_slice(run)
 
 
-def _batch_turn(run: Run) -> Next:
+def _batch_turn(run: Run) -> NextSlice:
     """Take one step of a batch run; the next one follows after the poll interval."""
     step = batch_advance(run)
     if step.waiting and step.trouble != run.error:
         run_settle(run, trouble=step.trouble, waits=True)
-    return Next(again=step.waiting, wait=float(settings.LACE_BATCH_POLL_SECONDS))
+    return NextSlice(again=step.waiting, wait=float(settings.LACE_BATCH_POLL_SECONDS))
 
 
 def wind_down(run_id: int) -> None:
@@ -102,15 +102,15 @@ def wind_down(run_id: int) -> None:
         log.warning("the batches of run %s cannot be cancelled yet: %s", run_id, step.trouble)
 
 
-def next_turn(run: Run) -> Next:
+def next_time_slice(run: Run) -> NextSlice:
     """Return whether a run needs another time slice."""
     is_open = run.units.filter(state=Unit.State.OPEN)
     if run.state != Run.State.RUNNING or not is_open.exists():
-        return Next(again=False)
-    return Next(again=True, wait=WAIT_SECONDS if run.error else 0.0)
+        return NextSlice(again=False)
+    return NextSlice(again=True, wait=WAIT_SECONDS if run.error else 0.0)
 
 
-def reap() -> Reaped:
+def reap() -> ReapResult:
     """Take back units of dead workers, settle finished runs, and return which runs to enqueue.
 
     Concurrent calls are safe. The number of queries does not grow with units or runs, apart from settled
@@ -130,7 +130,7 @@ def reap() -> Reaped:
         state=Run.State.PAUSED, error=STOPPED
     )
     old = ours.filter(rung_at__lt=timezone.now() - RING_AGAIN).order_by("rung_at")
-    return Reaped(
+    return ReapResult(
         reopened=released.units,
         settled=len(finished),
         unrung=tuple(ours.filter(rung_at=None).order_by("pk").values_list("pk", flat=True)),

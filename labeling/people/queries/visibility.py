@@ -25,7 +25,7 @@ def chats_shown(*, user: User | AnonymousUser) -> QuerySet[Chat]:
 
 def chats_hidden(*, user: User | AnonymousUser) -> list[QuerySet[Any]]:
     """Return subqueries of the chats that `chats_shown` excludes; faster on large tables."""
-    hidden: list[QuerySet[Any]] = [] if reads_holdout(user=user) else [held_out()]
+    hidden: list[QuerySet[Any]] = [] if reads_holdout(user=user) else [holdout_chats()]
     return [*hidden, to_label(user=user)] if labels_too(user=user) else hidden
 
 
@@ -34,7 +34,7 @@ def reads_holdout(*, user: User | AnonymousUser) -> bool:
     return user.has_perm("labeling.see_holdout")
 
 
-def held_out() -> QuerySet[ChatSetMember, int]:
+def holdout_chats() -> QuerySet[ChatSetMember, int]:
     """Return a subquery of the chats that are holdout in any set."""
     return ChatSetMember.objects.filter(split=Split.HOLDOUT).values_list("chat_id", flat=True)
 

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from labeling.jobs.core import draw, gold_place
+from labeling.jobs.core import gold_place, seeded_random
 from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import Rater
 from labeling.rating.queries.prepared import prepared
@@ -124,7 +124,7 @@ def _take_gold(*, job: LabelingJob, rater: Rater, now: datetime) -> Assignment |
     patterns = list(free_gold(rater_id=rater.pk).filter(job=job))
     if not patterns:
         return None
-    pattern = min(patterns, key=lambda row: draw(job.seed, "which", rater.pk, row.chat_id))
+    pattern = min(patterns, key=lambda row: seeded_random(job.seed, "which", rater.pk, row.chat_id))
     return _copied(pattern, rater=rater, now=now)
 
 

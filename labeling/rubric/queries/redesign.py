@@ -23,7 +23,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Carrying:
+class LabelCarryOver:
     """The labels and adjudications that carry over to one new criterion."""
 
     key: str
@@ -48,7 +48,7 @@ class Consequences:
     labels: int
     adjudications: int
     drafts: int
-    carrying: tuple[Carrying, ...]
+    carrying: tuple[LabelCarryOver, ...]
     jobs: tuple[TouchedJob, ...]
 
 
@@ -124,12 +124,12 @@ def consequences(*, redesign: Redesign, olds: Sequence[Criterion]) -> Consequenc
     )
 
 
-def _carrying(successor: Successor, olds: Sequence[Criterion]) -> Carrying:
+def _carrying(successor: Successor, olds: Sequence[Criterion]) -> LabelCarryOver:
     rows = [row for row in olds if row.key in successor.carries]
     if not rows:
-        return Carrying(successor.spec.key, (), Tally(), Tally())
+        return LabelCarryOver(successor.spec.key, (), Tally(), Tally())
     ids = [row.pk for row in rows]
-    return Carrying(
+    return LabelCarryOver(
         key=successor.spec.key,
         olds=tuple(row.key for row in rows),
         labels=_tally(labels_to_carry(ids), "chat", "rater"),

@@ -13,13 +13,13 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add, labels_copy
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.rubric.queries.redesign import Carrying, Tally, adjudications_of, labels_to_carry
+from labeling.rubric.queries.redesign import LabelCarryOver, Tally, adjudications_of, labels_to_carry
 
 CHATS_AT_ONCE = 1000
 FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}
 
 
-def labels_carry_over(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
+def labels_carry_over(*, olds: Sequence[Criterion], version: CriterionVersion) -> LabelCarryOver:
     """
     Copy counted labels and current adjudications to a new criterion and update its consensus.
 
@@ -30,7 +30,7 @@ def labels_carry_over(*, olds: Sequence[Criterion], version: CriterionVersion) -
     carrier = _Carrier([row.pk for row in olds], version)
     labels, adjudications = carrier.labels(), carrier.adjudications()
     consensus_refresh(criterion_ids=[version.criterion_id], chat_ids=carrier.chat_ids)
-    return Carrying(version.criterion.key, tuple(row.key for row in olds), labels, adjudications)
+    return LabelCarryOver(version.criterion.key, tuple(row.key for row in olds), labels, adjudications)
 
 
 class _Carrier:

@@ -17,7 +17,7 @@ from labeling.people.services.audit import audit
 from labeling.rubric.core.redesign import REASON_LIMIT, Redesign, Successor
 from labeling.rubric.core.rubric import version_hash
 from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
-from labeling.rubric.queries.redesign import Carrying, redesigned
+from labeling.rubric.queries.redesign import LabelCarryOver, redesigned
 from labeling.rubric.services.label_carry_over import labels_carry_over
 
 
@@ -27,7 +27,7 @@ class Redesigned:
 
     olds: tuple[Criterion, ...]
     new: tuple[Criterion, ...]
-    carried: tuple[Carrying, ...]
+    carried: tuple[LabelCarryOver, ...]
 
 
 @transaction.atomic
@@ -160,7 +160,7 @@ def _lineage(
 def _record(
     redesign: Redesign,
     olds: Sequence[Criterion],
-    carried: Sequence[Carrying],
+    carried: Sequence[LabelCarryOver],
     *,
     reason: str,
     by: User | None,

@@ -18,8 +18,8 @@ from alignment.certificates.services.certificates import (
 )
 from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish
-from alignment.label_planning.services.draws import label_draw
+from alignment.label_planning.services.draw_preview import SampleRequest
+from alignment.label_planning.services.draws import create_sample
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
@@ -68,8 +68,8 @@ def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead
     strip(compared, range(9, 101))
     scope = Scope(compared.chat_set, compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
-    wish = DrawWish(scope=scope, criteria=polite, name="More", chats=30, suspect=22, seed=3)
-    answer(label_draw(wish, by=lead_user).chat_set, compared)
+    wish = SampleRequest(scope=scope, criteria=polite, name="More", chats=30, suspect=22, seed=3)
+    answer(create_sample(wish, by=lead_user).chat_set, compared)
     body = certificate_issue(run=compared.run, by=lead_user).body
     certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
     assert "30 of the 38 compared chats were sampled by verdict" in certified["cautions"][0]

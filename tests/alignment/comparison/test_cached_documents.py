@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from evaluation.models.runs import Run
@@ -96,7 +96,7 @@ def keep(scope: Scope, state: str, *, options: tuple[Any, ...] = (), says: str =
     """The body of a document that knows these answers."""
     pin = pin_of(scope, state, options)
     body = {"says": says or state}
-    return dict(kept(scope, kind=Kind.LEAGUE, pin=pin, body=lambda: body, options=options).body)
+    return dict(cached_document(scope, kind=Kind.LEAGUE, pin=pin, body=lambda: body, options=options).body)
 
 
 def test_parts_grounds_and_options_are_subjects_of_their_own(scope: Scope) -> None:
@@ -123,7 +123,7 @@ def test_who_stores_what_another_has_just_stored_leaves_it_and_has_the_same(scop
         return {"says": "answers"}
 
     pin = pin_of(scope, "answers", ())
-    found = kept(scope, kind=Kind.LEAGUE, pin=pin, body=overtaken)
+    found = cached_document(scope, kind=Kind.LEAGUE, pin=pin, body=overtaken)
     assert found.body == {"says": "answers"}
     assert Report.objects.count() == 1
 
@@ -135,7 +135,7 @@ def test_a_slow_writer_takes_nothing_from_a_newer_one(scope: Scope) -> None:
         assert keep(scope, "newest") == {"says": "newest"}
         return {"says": "old"}
 
-    found = kept(scope, kind=Kind.LEAGUE, pin=pin_of(scope, "old", ()), body=slow)
+    found = cached_document(scope, kind=Kind.LEAGUE, pin=pin_of(scope, "old", ()), body=slow)
     assert found.body == {"says": "old"}
     assert {row.body["says"] for row in Report.objects.all()} == {"old", "newest"}
     keep(scope, "after that")
@@ -149,7 +149,7 @@ def test_a_document_that_cannot_be_computed_leaves_the_one_before_it(scope: Scop
         raise ValueError
 
     with pytest.raises(ValueError):
-        kept(scope, kind=Kind.LEAGUE, pin=pin_of(scope, "after", ()), body=broken)
+        cached_document(scope, kind=Kind.LEAGUE, pin=pin_of(scope, "after", ()), body=broken)
     assert [row.body["says"] for row in Report.objects.all()] == ["before"]
 
 
@@ -182,7 +182,7 @@ def test_of_readers_at_once_one_computes_and_the_others_wait(compared: Compared)
 
     def read(_: int) -> dict[str, Any]:
         try:
-            return dict(kept(scope, kind=Kind.CELLS, pin=pin, body=body).body)
+            return dict(cached_document(scope, kind=Kind.CELLS, pin=pin, body=body).body)
         finally:
             connection.close()
 

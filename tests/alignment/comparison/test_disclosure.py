@@ -7,13 +7,13 @@ from django.db.models import F, QuerySet
 from django.test import Client
 from django.urls import reverse
 
-from alignment.comparison.queries.disclosure import CONCEALED, tell
+from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN, hide_small_counts
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_metrics import version_metrics
 from alignment.regression.core import junit_xml, markdown_summary
-from alignment.regression.queries.page import regression_whole
-from alignment.regression.queries.plan import labelled
+from alignment.regression.queries.page import tests_with_relations
+from alignment.regression.queries.plan import labelled_chats
 from alignment.regression.queries.tests import regression_answer, regression_title
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
@@ -33,8 +33,8 @@ def tested(compared: Compared) -> DecidedTest:
 
 
 def told(tested: DecidedTest, user: User) -> Any:
-    row = regression_whole().get(pk=tested.test.pk)
-    tell([row], user=user)
+    row = tests_with_relations().get(pk=tested.test.pk)
+    hide_small_counts([row], user=user)
     return row
 
 
@@ -54,7 +54,7 @@ def test_of_nine_an_author_is_told_the_gates_answer_alone(
 ) -> None:
     hold_out(tested, chats=9)
     row = told(tested, author_user)
-    assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [CONCEALED], [])
+    assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [SMALL_COUNTS_HIDDEN], [])
     assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
     assert told(tested, lead_user).body == tested.test.body
 
@@ -85,7 +85,7 @@ def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author
 def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
     hold_out(tested, chats=3)
     told(tested, author_user)
-    assert regression_whole().get(pk=tested.test.pk).body == tested.test.body
+    assert tests_with_relations().get(pk=tested.test.pk).body == tested.test.body
 
 
 def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead: Client) -> None:
@@ -96,7 +96,7 @@ def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead
     ):
         assert "10 labelled chats, 100 are needed" in text_of(lead.get(url))
         assert "10 labelled chats, 100 are needed" not in text_of(author.get(url))
-        assert CONCEALED in text_of(author.get(url))
+        assert SMALL_COUNTS_HIDDEN in text_of(author.get(url))
 
 
 def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Client, lead: Client) -> None:
@@ -107,7 +107,7 @@ def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Cli
     assert reason in text_of(lead.get(url))
     shown = text_of(author.get(url))
     assert reason not in shown
-    assert CONCEALED[1:] in shown
+    assert SMALL_COUNTS_HIDDEN[1:] in shown
 
 
 def measured_on(compared: Compared, split: str, user: User) -> list[int]:
@@ -150,8 +150,8 @@ def test_that_figures_are_kept_back_is_said_where_they_would_stand(
     assert run.run_chats.filter(split="holdout").count() == 10
     for url in ("/criteria/", "/criteria/polite/", f"/criteria/polite/versions/{version.number}/"):
         shown = text_of(author.get(url))
-        assert CONCEALED[1:] in shown, url
-        assert CONCEALED[1:] not in text_of(lead.get(url))
+        assert SMALL_COUNTS_HIDDEN[1:] in shown, url
+        assert SMALL_COUNTS_HIDDEN[1:] not in text_of(lead.get(url))
         for words in ("Not measured yet", "covers labelled chats.", "split yet"):
             assert words not in shown
 
@@ -213,7 +213,7 @@ def test_one_dev_chat_held_out_elsewhere_is_not_found_by_taking_splits_from_the_
     splits = [covered(compared, author_user, split=split) for split in ("dev", "train", "holdout")]
     assert splits == [19, 10, 10]
     assert covered(compared, author_user) == sum(splits)
-    (before,) = labelled(chat_set=compared.chat_set, split="", keys=["polite"], user=author_user)
+    (before,) = labelled_chats(chat_set=compared.chat_set, split="", keys=["polite"], user=author_user)
     assert before.n == 39
 
 
@@ -222,8 +222,8 @@ def test_before_a_test_nothing_is_told_of_nine_either(
 ) -> None:
     Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
     ask: Any = {"chat_set": compared.chat_set, "split": "holdout", "keys": ["polite", "welcome"]}
-    assert [row.n for row in labelled(**ask, user=lead_user)] == [9, 10]
-    assert [row.n for row in labelled(**ask, user=author_user)] == [0, 0]
+    assert [row.n for row in labelled_chats(**ask, user=lead_user)] == [9, 10]
+    assert [row.n for row in labelled_chats(**ask, user=author_user)] == [0, 0]
 
 
 def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:

@@ -9,8 +9,8 @@ import pytest
 from alignment.comparison.core.codes import JudgeCode
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish
-from alignment.label_planning.services.draws import label_draw
+from alignment.label_planning.services.draw_preview import SampleRequest
+from alignment.label_planning.services.draws import create_sample
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
@@ -37,8 +37,8 @@ def draw(
 ) -> ChatSet:
     scope = Scope(compared.chat_set, run or compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
-    wish = DrawWish(scope=scope, criteria=polite, name=name, chats=chats, suspect=suspect, seed=3)
-    chat_set = label_draw(wish, by=by).chat_set
+    wish = SampleRequest(scope=scope, criteria=polite, name=name, chats=chats, suspect=suspect, seed=3)
+    chat_set = create_sample(wish, by=by).chat_set
     answer(chat_set, compared)
     return chat_set
 

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from alignment.label_planning.services.draw_preview import label_draw_preview
-from alignment.label_planning.services.draws import label_draw, sample_source
+from alignment.label_planning.services.draw_preview import preview_sample
+from alignment.label_planning.services.draws import create_sample, sample_source
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open
@@ -36,7 +36,7 @@ def members_of(chat_set: ChatSet) -> list[ChatSetMember]:
 def test_a_sample_has_the_requested_size_of_either_verdict_and_only_unlabelled_chats(
     bare: Compared, lead_user: User
 ) -> None:
-    drawn = label_draw(wish_of(bare), by=lead_user)
+    drawn = create_sample(wish_of(bare), by=lead_user)
     numbers = [number(member) for member in members_of(drawn.chat_set)]
     assert drawn.chat_set.kind == "sample"
     assert len(set(numbers)) == 12 and set(numbers) <= set(BARE)
@@ -44,7 +44,7 @@ def test_a_sample_has_the_requested_size_of_either_verdict_and_only_unlabelled_c
 
 
 def test_each_chat_keeps_its_stratum_and_its_probability(bare: Compared, lead_user: User) -> None:
-    chat_set = label_draw(wish_of(bare), by=lead_user).chat_set
+    chat_set = create_sample(wish_of(bare), by=lead_user).chat_set
     sampling = chat_set.sampling or {}
     strata = {row["stratum"]: row for row in sampling["strata"]}
     for member in members_of(chat_set):
@@ -63,10 +63,10 @@ def test_a_chat_in_an_open_job_is_not_eligible(bare: Compared, lead_user: User) 
     job = job_open(
         chat_set=chats, name="Asked", criteria=list(polite), overlap=1, by=None, raters=[make_rater()]
     )
-    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=4, suspect=2), by=lead_user)
     assert preview.available.suspect + preview.available.other == 16
     job_close(job=job, by=None)
-    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=4, suspect=2), by=lead_user)
     assert preview.available.suspect + preview.available.other == len(BARE)
 
 
@@ -75,7 +75,7 @@ def test_one_of_near_duplicates_is_eligible_and_none_if_one_has_labels(
 ) -> None:
     Chat.objects.filter(pk__in=[bare.chat(n).pk for n in (9, 10)]).update(near_hash=0xFFFF00)
     Chat.objects.filter(pk__in=[bare.chat(n).pk for n in (1, 11)]).update(near_hash=0x7FFF00000)
-    preview = label_draw_preview(wish_of(bare), by=lead_user)
+    preview = preview_sample(wish_of(bare), by=lead_user)
     there = {chat for share in preview.shares for chat in share.stratum.chats}
     assert there == {bare.chat(n).pk for n in BARE if n not in (10, 11)}
 
@@ -83,14 +83,14 @@ def test_one_of_near_duplicates_is_eligible_and_none_if_one_has_labels(
 def test_a_repeated_submission_returns_the_first_sample(bare: Compared, lead_user: User) -> None:
     wish = wish_of(bare)
     source = sample_source(scope=wish.scope, by=lead_user, token="t")
-    first = label_draw(wish_of(bare, source=source), by=lead_user)
-    again = label_draw(wish_of(bare, source=source), by=lead_user)
+    first = create_sample(wish_of(bare, source=source), by=lead_user)
+    again = create_sample(wish_of(bare, source=source), by=lead_user)
     assert (first.again, again.again, again.chat_set) == (False, True, first.chat_set)
     assert AuditEvent.objects.filter(verb="chats drawn").count() == 1
 
 
 def test_a_sample_is_in_the_audit_log(bare: Compared, lead_user: User) -> None:
-    drawn = label_draw(wish_of(bare), by=lead_user)
+    drawn = create_sample(wish_of(bare), by=lead_user)
     event = AuditEvent.objects.get(verb="chats drawn", object_id=drawn.chat_set.pk)
     assert (event.actor, event.detail["chats"], event.detail["judge_false"]) == (lead_user, 12, 8)
 
@@ -112,7 +112,7 @@ def test_a_refused_request_writes_nothing(
 ) -> None:
     sets = ChatSet.objects.count()
     with pytest.raises(InputProblem, match=message):
-        label_draw(wish_of(bare, **changes), by=lead_user)
+        create_sample(wish_of(bare, **changes), by=lead_user)
     assert (ChatSet.objects.count(), AuditEvent.objects.filter(verb="chats drawn").count()) == (sets, 0)
 
 
@@ -123,9 +123,9 @@ def test_without_sizes_the_sample_is_as_large_as_a_status_is_likely_to_need(
     strip(compared, range(101, 401))
     # 100 chats are labelled, 50 True and 50 False: enough for a status.
     with pytest.raises(InputProblem, match="these criteria have enough labels for a status"):
-        label_draw_preview(wish_of(compared, chats=None, suspect=None), by=lead_user)
+        preview_sample(wish_of(compared, chats=None, suspect=None), by=lead_user)
     strip(compared, range(41, 401))
-    preview = label_draw_preview(wish_of(compared, chats=None, suspect=None), by=lead_user)
+    preview = preview_sample(wish_of(compared, chats=None, suspect=None), by=lead_user)
     (polite,) = preview.forecasts
     assert polite.missing_false == 10 and preview.chats >= 60 and preview.reaches
 
@@ -134,10 +134,10 @@ def test_without_sizes_the_sample_is_as_large_as_a_status_is_likely_to_need(
 
 
 def test_chats_keep_their_split_unless_another_is_requested(bare: Compared, lead_user: User) -> None:
-    kept = members_of(label_draw(wish_of(bare), by=lead_user).chat_set)
+    kept = members_of(create_sample(wish_of(bare), by=lead_user).chat_set)
     assert all(member.split == SPLITS[number(member) % 4] for member in kept)
     moved = members_of(
-        label_draw(wish_of(bare, name="Other", split="holdout", suspect=7), by=lead_user).chat_set
+        create_sample(wish_of(bare, name="Other", split="holdout", suspect=7), by=lead_user).chat_set
     )
     for member in moved:
         before = SPLITS[number(member) % 4]
@@ -146,7 +146,7 @@ def test_chats_keep_their_split_unless_another_is_requested(bare: Compared, lead
 
 def test_holdout_chats_of_any_set_stay_holdout(bare: Compared, lead_user: User) -> None:
     make_set(bare.rubric, *(bare.chat(n) for n in BARE), name="gold", split="holdout")
-    members = members_of(label_draw(wish_of(bare, split="train"), by=lead_user).chat_set)
+    members = members_of(create_sample(wish_of(bare, split="train"), by=lead_user).chat_set)
     assert {member.split for member in members} == {"holdout"}
 
 
@@ -155,7 +155,7 @@ def test_holdout_chats_of_any_set_stay_holdout(bare: Compared, lead_user: User) 
 
 def test_a_user_without_holdout_access_samples_no_holdout_chat(bare: Compared) -> None:
     author = make_user("otto", Role.AUTHOR)
-    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=author)
+    preview = preview_sample(wish_of(bare, chats=4, suspect=2), by=author)
     there = {chat for share in preview.shares for chat in share.stratum.chats}
     assert there == {bare.chat(n).pk for n in BARE if SPLITS[n % 4] != "holdout"}
 
@@ -163,7 +163,7 @@ def test_a_user_without_holdout_access_samples_no_holdout_chat(bare: Compared) -
 def test_the_order_of_the_set_does_not_reveal_the_verdicts(bare: Compared, lead_user: User) -> None:
     orders = []
     for seed in range(3):
-        members = members_of(label_draw(few_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
+        members = members_of(create_sample(few_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
         orders.append([JUDGE["polite"](number(member)) for member in members])
     assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in orders)
 
@@ -173,7 +173,7 @@ def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> 
         with CaptureQueriesContext(
             connection,
         ) as caught:
-            label_draw(few_of(bare, name=name), by=lead_user)
+            create_sample(few_of(bare, name=name), by=lead_user)
         return len(caught)
 
     queries("warm")  # the report is stored now
@@ -186,17 +186,17 @@ def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> 
 
 def test_a_preview_counts_chats_without_a_chance(bare: Compared, lead_user: User) -> None:
     Chat.objects.filter(pk=bare.chat(40).pk).update(topic=Topic.objects.create(key="refund", name="Refund"))
-    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=4, suspect=2), by=lead_user)
     assert preview.without_chance == 1
-    assert label_draw_preview(wish_of(bare, chats=4, suspect=2, minimum=1), by=lead_user).without_chance == 0
+    assert preview_sample(wish_of(bare, chats=4, suspect=2, minimum=1), by=lead_user).without_chance == 0
 
 
 def test_topics_can_be_selected_and_allocated_equally(bare: Compared, lead_user: User) -> None:
     topics = sorted({bare.chat(n).topic.key for n in BARE})
-    one = label_draw_preview(wish_of(bare, chats=4, suspect=2, topics=(topics[0],)), by=lead_user)
+    one = preview_sample(wish_of(bare, chats=4, suspect=2, topics=(topics[0],)), by=lead_user)
     assert {share.stratum.topic for share in one.shares} == {topics[0]}
     rule = AllocationRule.EQUAL
-    even = label_draw_preview(wish_of(bare, chats=8, suspect=4, rule=rule), by=lead_user)
+    even = preview_sample(wish_of(bare, chats=8, suspect=4, rule=rule), by=lead_user)
     assert sum(share.n for share in even.shares) == 8
 
 
@@ -206,21 +206,21 @@ def test_topics_can_be_selected_and_allocated_equally(bare: Compared, lead_user:
 def test_a_sample_without_sizes_has_at_least_a_fifth_of_chats_not_judged_false(
     bare: Compared, lead_user: User
 ) -> None:
-    preview = label_draw_preview(wish_of(bare, chats=10, suspect=None), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=10, suspect=None), by=lead_user)
     assert preview.chats - preview.suspect == 2
-    preview = label_draw_preview(wish_of(bare, chats=None, suspect=5), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=None, suspect=5), by=lead_user)
     assert preview.suspect == 5 and (preview.chats - preview.suspect) / preview.chats >= 0.2
 
 
 def test_a_request_for_chats_judged_false_alone_is_met(bare: Compared, lead_user: User) -> None:
-    preview = label_draw_preview(wish_of(bare, chats=8, suspect=8), by=lead_user)
+    preview = preview_sample(wish_of(bare, chats=8, suspect=8), by=lead_user)
     assert (preview.suspect, preview.chats, preview.without_topic) == (8, 8, 0)
     assert preview.without_chance == preview.available.other
 
 
 def test_chats_of_an_earlier_sample_are_not_eligible(bare: Compared, lead_user: User) -> None:
-    first = label_draw(wish_of(bare, chats=6, suspect=3), by=lead_user).chat_set
-    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    first = create_sample(wish_of(bare, chats=6, suspect=3), by=lead_user).chat_set
+    preview = preview_sample(wish_of(bare, chats=4, suspect=2), by=lead_user)
     there = {chat for share in preview.shares for chat in share.stratum.chats}
     assert len(there) == len(BARE) - 6
     assert not there & set(first.members.values_list("chat_id", flat=True))

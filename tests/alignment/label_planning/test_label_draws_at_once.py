@@ -8,7 +8,7 @@ from django.db import connection
 
 from alignment.label_planning.queries.sampling_frame import SamplingFrame, sampling_frame
 from alignment.label_planning.services import draw_preview as preview_module
-from alignment.label_planning.services.draws import label_draw, sample_source
+from alignment.label_planning.services.draws import create_sample, sample_source
 from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
@@ -60,7 +60,7 @@ def test_no_transaction_is_open_while_a_sample_is_computed(
     strip(compared, BARE)
     in_transaction: list[bool] = []
     meanwhile(lambda: in_transaction.append(connection.in_atomic_block))
-    label_draw(few_of(compared), by=make_user("ines", Role.LEAD))
+    create_sample(few_of(compared), by=make_user("ines", Role.LEAD))
     assert in_transaction == [False]
 
 
@@ -71,10 +71,10 @@ def test_chats_of_a_simultaneous_sample_are_not_sampled_again(
 
     def another() -> None:
         if not others:
-            others.append(label_draw(few_of(bare, name="Another"), by=lead_user).chat_set)
+            others.append(create_sample(few_of(bare, name="Another"), by=lead_user).chat_set)
 
     meanwhile(another)
-    mine = label_draw(few_of(bare), by=lead_user).chat_set
+    mine = create_sample(few_of(bare), by=lead_user).chat_set
     assert len(chats_of(mine)) == 7 and not chats_of(mine) & chats_of(others[0])
     strata = (mine.sampling or {})["strata"]
     assert sum(row["size"] for row in strata) == len(BARE) - 7  # probabilities refer to the remaining chats
@@ -86,7 +86,7 @@ def test_a_chat_that_gets_a_label_meanwhile_is_not_sampled(
     labelled = [bare.chat(n) for n in BARE][:20]
     rows = [Consensus(chat=chat, criterion=polite(), state="true") for chat in labelled]
     meanwhile(lambda: Consensus.objects.bulk_create(rows, ignore_conflicts=True))
-    mine = label_draw(wish_of(bare, chats=5, suspect=2), by=lead_user).chat_set
+    mine = create_sample(wish_of(bare, chats=5, suspect=2), by=lead_user).chat_set
     assert not chats_of(mine) & {chat.pk for chat in labelled}
 
 
@@ -95,8 +95,8 @@ def test_two_simultaneous_submissions_of_one_form_create_one_set(
 ) -> None:
     wish = few_of(bare)
     wish = few_of(bare, source=sample_source(scope=wish.scope, by=lead_user, token="t"))
-    meanwhile(lambda: label_draw(wish, by=lead_user))
-    assert label_draw(wish, by=lead_user).again
+    meanwhile(lambda: create_sample(wish, by=lead_user))
+    assert create_sample(wish, by=lead_user).again
     assert AuditEvent.objects.filter(verb="chats drawn").count() == 1
 
 
@@ -104,7 +104,9 @@ def test_a_request_is_refused_if_others_keep_sampling_the_chats(
     bare: Compared, lead_user: User, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     numbers = iter(range(100))
-    meanwhile(lambda: label_draw(wish_of(bare, name=f"n{next(numbers)}", chats=2, suspect=1), by=lead_user))
+    meanwhile(
+        lambda: create_sample(wish_of(bare, name=f"n{next(numbers)}", chats=2, suspect=1), by=lead_user)
+    )
     with pytest.raises(InputProblem, match="try again"):
-        label_draw(few_of(bare), by=lead_user)
+        create_sample(few_of(bare), by=lead_user)
     assert not ChatSet.objects.filter(name="More").exists()

@@ -9,7 +9,7 @@ from django.urls import reverse
 from alignment.misalignments.queries import runs
 from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount
-from alignment.statistics.text_similarity import groups_of
+from alignment.statistics.text_similarity import similar_text_groups
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat
@@ -221,7 +221,7 @@ def test_similar_rationales_are_grouped(compared: Compared, lead: Client) -> Non
     groups = lead.get(LIST).context["groups"]
     assert any(len(group.rows) > 1 for group in groups)
     assert all(len({row.item.criterion_id for row in group.rows}) == 1 for group in groups)
-    assert groups_of(["", "", "One text here", "one TEXT, here!"]) == [0, 1, 2, 2]
+    assert similar_text_groups(["", "", "One text here", "one TEXT, here!"]) == [0, 1, 2, 2]
 
 
 def test_causes_by_criterion_suggest_a_next_step(compared: Compared, lead: Client) -> None:

@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from alignment.prompts.tries.services import TryRefused, prompt_preview, try_start
 from evaluation.core.types import Windows
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run
@@ -64,7 +64,7 @@ def test_what_is_shown_is_what_is_sent_byte_for_byte(
 ) -> None:
     labelled(tmp_path, judged=False)
     drafted(author_user)
-    choice = on_chat("c-03", profile=profile("this", choice=JudgeChoice(engine, samples=samples)))  # type: ignore[arg-type]
+    choice = on_chat("c-03", profile=profile("this", choice=JudgeSpec(engine, samples=samples)))  # type: ignore[arg-type]
     shown = prompt_preview(criterion=polite(), author=author_user, choice=choice)
     assert [call.role for call in shown.calls] == ROLES[engine]
     answers = echo(shown)
@@ -84,7 +84,7 @@ def test_what_is_shown_is_what_is_sent_byte_for_byte(
 
 def test_a_long_chat_is_shown_part_by_part(tmp_path: Path, author_user: User) -> None:
     labelled(tmp_path, judged=False)
-    recipe = JudgeChoice("direct", windows=Windows(tokens=14, overlap=0))
+    recipe = JudgeSpec("direct", windows=Windows(tokens=14, overlap=0))
     shown = prompt_preview(
         criterion=polite(),
         author=author_user,

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
-from alignment.regression.core import Decision, Gate, GatePolicy, PairedVerdicts, confirm, decide, weigh
+from alignment.regression.core import (
+    Decision,
+    Gate,
+    GatePolicy,
+    PairedVerdicts,
+    confirm,
+    count_evidence,
+    decide,
+)
 from common.problems import FieldProblem
 from tests.factories.gate_verdicts import verdicts
 
@@ -15,7 +23,7 @@ POLICY = GatePolicy()
 
 
 def gate(*criteria: PairedVerdicts, policy: GatePolicy = POLICY) -> Decision:
-    return decide(weigh(criteria), policy=policy)
+    return decide(count_evidence(criteria), policy=policy)
 
 
 def family(first: PairedVerdicts, *, others: int = 4) -> tuple[PairedVerdicts, ...]:
@@ -90,7 +98,9 @@ def test_the_mean_is_judged_by_chat_not_by_answer() -> None:
     chats, criteria = 50, 13
     human = np.zeros(chats, dtype=np.int8)
     broken = (np.arange(chats) < 3).astype(np.int8)
-    pooled = weigh([PairedVerdicts(f"c{n}", "simple", human, human, broken) for n in range(criteria)]).pooled
+    pooled = count_evidence(
+        [PairedVerdicts(f"c{n}", "simple", human, human, broken) for n in range(criteria)]
+    ).pooled
     means = np.where(broken, -1.0, 0.0)
     assert pooled.chats == chats
     assert pooled.error == pytest.approx(means.std(ddof=1) / np.sqrt(chats))
@@ -145,7 +155,7 @@ def test_subjective_criteria_are_reported_and_never_block() -> None:
     terrible = verdicts(broken=200, tier="subjective")
     assert gate(terrible).reasons == ("directional only: no criterion of this test can block",)
     assert gate(terrible).gate is Gate.PASS
-    evidence = weigh([terrible, verdicts(right=200, key="exact")])
+    evidence = count_evidence([terrible, verdicts(right=200, key="exact")])
     assert [found.p_holm is None for found in evidence.criteria] == [True, False]
     assert decide(evidence, policy=POLICY).gate is Gate.PASS
 
@@ -154,7 +164,7 @@ def test_an_answer_that_cannot_be_read_is_wrong() -> None:
     human = np.zeros(200, dtype=np.int8)
     new = human.copy()
     new[:12] = [JudgeCode.UNPARSED, JudgeCode.NA, JudgeCode.REFUSED, JudgeCode.CUT_OFF] * 3
-    found = weigh([PairedVerdicts("polite", "simple", human, human, new)]).criteria[0]
+    found = count_evidence([PairedVerdicts("polite", "simple", human, human, new)]).criteria[0]
     assert (found.broken, found.left_out) == (12, 0)
 
 
@@ -163,7 +173,7 @@ def test_calls_that_failed_are_left_out_and_too_many_keep_the_gate_open() -> Non
     new = human.copy()
     new[:30] = JudgeCode.FAILED
     verdict = PairedVerdicts("polite", "simple", human, human, new)
-    assert (weigh([verdict]).criteria[0].n, weigh([verdict]).criteria[0].broken) == (370, 0)
+    assert (count_evidence([verdict]).criteria[0].n, count_evidence([verdict]).criteria[0].broken) == (370, 0)
     assert gate(verdict).reasons == ("polite: calls failed on 30 of 400 labelled chats",)
 
 

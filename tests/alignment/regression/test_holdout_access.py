@@ -6,7 +6,7 @@ from django.test import Client
 
 from alignment.models.regressions import HoldoutOpening
 from alignment.regression.core import GatePolicy
-from alignment.regression.queries.holdout_access import holdout_openings
+from alignment.regression.queries.holdout_access import holdout_uses
 from alignment.regression.services.policies import policy_revise
 from labeling.models.people import User
 from tests.factories.compared_runs import Compared
@@ -29,18 +29,18 @@ def opened(tested: DecidedTest, *, times: int) -> None:
 
 
 def shown() -> str:
-    context = {"openings": holdout_openings(criteria=[polite()])}
+    context = {"openings": holdout_uses(criteria=[polite()])}
     return " ".join(render_to_string("alignment/regression/_holdout_opened.html", context).split())
 
 
 def test_openings_are_counted_by_set_and_criterion(tested: DecidedTest) -> None:
     opened(tested, times=3)
-    (found,) = holdout_openings(criteria=tested.compared.criteria)
+    (found,) = holdout_uses(criteria=tested.compared.criteria)
     assert (found.chat_set, found.criterion, found.times, found.often) == ("calibration", "polite", 3, False)
     assert found.last == HoldoutOpening.objects.latest("at").at
     others = [row for row in tested.compared.criteria if row.key != "polite"]
-    assert holdout_openings(criteria=others) == []
-    assert holdout_openings(criteria=[polite()], chat_set=tested.compared.chat_set) == [found]
+    assert holdout_uses(criteria=others) == []
+    assert holdout_uses(criteria=[polite()], chat_set=tested.compared.chat_set) == [found]
 
 
 def test_from_the_fifth_on_the_pages_warn(tested: DecidedTest) -> None:
@@ -54,7 +54,7 @@ def test_the_policy_says_from_when_on(tested: DecidedTest, lead_user: User) -> N
     policy_revise(changes={"openings_warning": 2}, reason="Ours is small", by=lead_user)
     opened(tested, times=2)
     assert "used 2 times" in shown()
-    (found,) = holdout_openings(criteria=[polite()], policy=GatePolicy(openings_warning=9))
+    (found,) = holdout_uses(criteria=[polite()], policy=GatePolicy(openings_warning=9))
     assert not found.often
 
 
@@ -62,7 +62,7 @@ def test_it_takes_two_queries_however_often(tested: DecidedTest, django_assert_n
     opened(tested, times=7)
     criteria = tested.compared.criteria
     with django_assert_num_queries(2):
-        holdout_openings(criteria=criteria)
+        holdout_uses(criteria=criteria)
 
 
 def test_the_page_of_the_criterion_and_of_the_test_warn(tested: DecidedTest, lead: Client) -> None:

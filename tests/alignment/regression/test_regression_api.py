@@ -14,7 +14,7 @@ from pytest_django import Settings
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.regression.queries.tests import regression_answer
 from alignment.regression.services.policies import policy_revise
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, ChatSetMember
@@ -139,7 +139,7 @@ def test_a_use_of_the_holdout_is_recorded(golden: ChatSet, author: Client) -> No
 
 
 def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Client) -> None:
-    profile_save(name="reflecting", choice=JudgeChoice("reflection"))
+    profile_save(name="reflecting", choice=JudgeSpec("reflection"))
     answer = start(lead, criterion=None, candidate_profile="reflecting", prompts={"polite": 2}, split="")
     assert answer.status_code == 202, answer.json()
     test = RegressionTest.objects.get()

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.regression.services.policies import policy_revise
 from alignment.regression.worker import runs_of
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import JudgeProfile
@@ -227,12 +227,12 @@ def test_a_whole_judge_becomes_the_default_unless_it_was_changed_since(
     golden: ChatSet, lead: Client, stub: StubEndpoint
 ) -> None:
     stub.answer = judging()
-    profile = profile_save(name="reflecting", choice=JudgeChoice("reflection"))
+    profile = profile_save(name="reflecting", choice=JudgeSpec("reflection"))
     given = {"kind": "judge", "candidate_profile": profile.pk, "set": golden.pk, "split": "dev"}
     lead.post(reverse("alignment:regression_new"), given)
     test = carried_out(RegressionTest.objects.get())
     updated = JudgeProfile.objects.get(pk=profile.pk).updated_at
-    profile_save(name="reflecting", choice=JudgeChoice("debate"), profile=profile)
+    profile_save(name="reflecting", choice=JudgeSpec("debate"), profile=profile)
     assert "The profile reflecting has changed since the test" in words_of(page(lead, test))
     JudgeProfile.objects.filter(pk=profile.pk).update(updated_at=updated)
     release(lead, test)

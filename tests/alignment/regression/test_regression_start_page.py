@@ -15,7 +15,7 @@ from pytest_django import Settings
 from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.regression.services import starts as regression_starts
 from alignment.regression.services.policies import policy_revise
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import JudgeProfile
@@ -64,7 +64,7 @@ def choose(golden: ChatSet, **fields: Any) -> dict[str, Any]:
 
 def of_judge(golden: ChatSet, **fields: Any) -> dict[str, Any]:
     named = JudgeProfile.objects.filter(name="reflecting").first()
-    profile = named or profile_save(name="reflecting", choice=JudgeChoice("reflection"))
+    profile = named or profile_save(name="reflecting", choice=JudgeSpec("reflection"))
     return {"kind": "judge", "candidate_profile": profile.pk, "set": golden.pk, "split": "dev", **fields}
 
 
@@ -122,7 +122,7 @@ def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: Ch
     found = told.context["estimate"]
     assert found.seconds == sum(run.seconds for _, run in found.runs) > 0
     assert "at the pace of earlier runs of this engine and model" in words_of(told)
-    slower = profile_save(name="reflecting", choice=JudgeChoice("reflection"))
+    slower = profile_save(name="reflecting", choice=JudgeSpec("reflection"))
     assert (
         lead.get(ESTIMATE, of_judge(golden, candidate_profile=slower.pk)).context["estimate"].seconds is None
     )
@@ -134,7 +134,7 @@ def test_a_whole_judge_pays_once_for_what_both_sides_ask(
 ) -> None:
     """Engine auto asks subjective criteria as direct does; here only those of tier context differ."""
     golden.rubric.criteria.filter(key="exact").update(tier="subjective")
-    auto = profile_save(name="auto", choice=JudgeChoice("auto"))
+    auto = profile_save(name="auto", choice=JudgeSpec("auto"))
     given = of_judge(golden, candidate_profile=auto.pk)
     found = lead.get(ESTIMATE, given).context["estimate"]
     assert [(name, run.calls, run.reused) for name, run in found.runs] == [

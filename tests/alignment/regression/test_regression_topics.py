@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alignment.comparison.core.disclosure_limit import FEWEST
+from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.regression.core import PairedVerdicts
 from alignment.regression.core.topics import changes_by_topic
 from labeling.models.chats import Chat, Topic
@@ -42,7 +42,7 @@ def test_few_chats_have_counts_and_no_share() -> None:
     rows = changes_by_topic(paired(40), np.array([1] * 30 + [2] * 10))
     many, few = rows
     assert many.difference.value is not None
-    assert (few.table.n < FEWEST, few.difference.value) == (True, None)
+    assert (few.table.n < MINIMUM_HOLDOUT_CHATS, few.difference.value) == (True, None)
 
 
 held_and_topics = st.lists(
@@ -60,11 +60,11 @@ def test_no_row_and_no_difference_of_rows_counts_from_one_to_nine_held_out_chats
     verdicts = PairedVerdicts("polite", "simple", human, human % 2, human % 2)
     rows = changes_by_topic(verdicts, topics, held=held)
     counted = [int((held & verdicts.compared & np.isin(topics, row.topics)).sum()) for row in rows]
-    assert not [n for n in counted if 0 < n < FEWEST]
+    assert not [n for n in counted if 0 < n < MINIMUM_HOLDOUT_CHATS]
     whole = int((held & verdicts.compared).sum())
     # All but too few held-out chats altogether are told of, so that what is missing tells nothing either.
-    assert sum(counted) == (0 if whole < FEWEST else whole)
-    if whole >= FEWEST:
+    assert sum(counted) == (0 if whole < MINIMUM_HOLDOUT_CHATS else whole)
+    if whole >= MINIMUM_HOLDOUT_CHATS:
         assert sum(row.table.n for row in rows) == verdicts.table().n
 
 

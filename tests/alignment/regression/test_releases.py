@@ -23,7 +23,7 @@ from alignment.regression.services.tests import (
 )
 from alignment.regression.worker import regression_advance, regressions_sweep, runs_of
 from common.problems import FieldProblem, InputProblem
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_make_default, profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -67,7 +67,7 @@ def golden(golden_once: ChatSet | None, transactional_db: None, tmp_path: Path) 
 
 
 def choice(golden: ChatSet, **changes: object) -> RegressionChoice:
-    usual = RegressionChoice(golden, "dev", JudgeChoice("direct"), policy_in_force(), on_worker=False)
+    usual = RegressionChoice(golden, "dev", JudgeSpec("direct"), policy_in_force(), on_worker=False)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -75,7 +75,7 @@ def version_of(key: str = "polite", text: str = "# Objective\nIs polite so?") ->
     return prompt_version_add(criterion=Criterion.objects.get(key=key), text=text)
 
 
-def recipe_choice(golden: ChatSet, profile: JudgeProfile, recipe: JudgeChoice) -> RegressionChoice:
+def recipe_choice(golden: ChatSet, profile: JudgeProfile, recipe: JudgeSpec) -> RegressionChoice:
     """A profile's recipe against another one, which gets a profile of its own."""
     other = profile_save(name=f"{recipe.samples} samples", choice=recipe)
     return choice(golden, profile=profile, candidate_profile=other)
@@ -197,11 +197,11 @@ def test_authors_release_under_the_policy_in_force_alone(
 @pytest.mark.heavy
 def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: Settings) -> None:
     with answering(settings, always(True)):
-        test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden))
+        test = judge_test_start(judge=JudgeSpec("reflection"), choice=choice(golden))
         assert carried_out(test).result == "pass"
     assert [found["key"] for found in (test.body or {})["criteria"]] == ["polite", "exact"]
     with pytest.raises(RegressionRefused, match="are the same judge"):
-        judge_test_start(judge=JudgeChoice("direct"), choice=choice(golden))
+        judge_test_start(judge=JudgeSpec("direct"), choice=choice(golden))
 
 
 @pytest.mark.heavy
@@ -211,7 +211,7 @@ def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one
     profiles_ensure()
     first = default_profile()
     assert first is not None
-    recipes = [JudgeChoice("direct", samples=samples) for samples in (2, 3)]
+    recipes = [JudgeSpec("direct", samples=samples) for samples in (2, 3)]
     with answering(settings, always(True)):
         tests = [
             carried_out(judge_test_start(judge=recipe, choice=recipe_choice(golden, first, recipe)))
@@ -223,7 +223,7 @@ def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one
     assert default_profile() == tests[0].candidate_profile
     JudgeProfile.objects.filter(is_default=True).update(is_default=False)
     profile_make_default(profile=first)
-    profile_save(name="slower", choice=JudgeChoice("reflection"), profile=first)
+    profile_save(name="slower", choice=JudgeSpec("reflection"), profile=first)
     with pytest.raises(ReleaseRefused, match="the profile slower has changed since the test"):
         release(test=tests[1], by=lead_user)
 
@@ -233,7 +233,7 @@ def test_a_finished_run_is_a_baseline_on_its_own_chats_only(golden: ChatSet, set
     with answering(settings, always(True)):
         whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
         part = run("evaluate", "--set", "golden", "--engine", "direct", "--limit", "5").document["run"]
-        judge = JudgeChoice("direct", samples=3)
+        judge = JudgeSpec("direct", samples=3)
         test = judge_test_start(judge=judge, choice=choice(golden), baseline=Run.objects.get(pk=whole))
         assert carried_out(test).result == "pass"
     with pytest.raises(RegressionRefused, match="has other chats"):
@@ -295,7 +295,7 @@ def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(
     with answering(settings, always(True)):
         whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
     baseline = Run.objects.get(pk=whole)
-    test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden), baseline=baseline)
+    test = judge_test_start(judge=JudgeSpec("reflection"), choice=choice(golden), baseline=baseline)
     Run.objects.filter(pk=whole).update(state=Run.State.RUNNING)  # its failed units are asked again
     regression_pause(test=test, by=lead_user)
     regression_resume(test=test, by=lead_user)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.core.engine_side import VerdictCount, engine_against_people
+from alignment.reports.core.engine_side import VerdictCount, engine_against_humans
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.judges import Judge
@@ -43,7 +43,7 @@ def test_a_change_is_fixed_broken_or_wrong_both_times() -> None:
         counted(reflected=True, first=None, value=False, n=3),
         counted(reflected=True, first=True, value=True, n=90),
     ]
-    found = engine_against_people(rows)["reflection"]
+    found = engine_against_humans(rows)["reflection"]
     assert (found["n"], found["fixed"], found["broken"], found["other"]) == (100, 5, 2, 3)
     assert found["fixed_share"]["value"] == pytest.approx(5 / 7)
     assert found["by_first"]["false"]["fixed"] == 5
@@ -58,7 +58,7 @@ def test_the_customers_answer_is_the_failing_one(passes_when: bool) -> None:
         counted(side="support", human=passes_when, passes_when=passes_when, n=4),
         counted(side="neither", human=passes_when, passes_when=passes_when, n=2),
     ]
-    found = engine_against_people(rows)["debate"]
+    found = engine_against_humans(rows)["debate"]
     assert found["taken"] == {
         "customer": {"customer": 3, "support": 1},
         "support": {"customer": 0, "support": 4},
@@ -69,13 +69,13 @@ def test_the_customers_answer_is_the_failing_one(passes_when: bool) -> None:
 
 def test_suspect_chats_have_an_accuracy_of_their_own() -> None:
     rows = [counted(suspect=True, value=False), counted(suspect=True), counted(n=9), counted(value=None)]
-    found = engine_against_people(rows)["suspect"]
+    found = engine_against_humans(rows)["suspect"]
     assert (found["flagged"]["n"], found["flagged"]["accuracy"]["value"]) == (2, 0.5)
     assert (found["others"]["n"], found["others"]["accuracy"]["value"]) == (10, 0.9)
 
 
 def test_without_drafts_and_debates_there_is_nothing_to_say() -> None:
-    found = engine_against_people([])
+    found = engine_against_humans([])
     assert (found["reflection"], found["debate"]) == (None, None)
     assert found["suspect"]["flagged"]["accuracy"]["value"] is None
 

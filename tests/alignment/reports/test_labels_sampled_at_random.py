@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.plan import criterion_plans
-from alignment.label_planning.services.draw_preview import DrawWish, label_draw_preview
-from alignment.label_planning.services.draws import label_draw
+from alignment.label_planning.services.draw_preview import SampleRequest, preview_sample
+from alignment.label_planning.services.draws import create_sample
 from evaluation.models.runs import Run, RunChat
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_open
@@ -38,7 +38,7 @@ def bare(compared: Compared) -> Compared:
 
 def drawn(compared: Compared, by: User, **changes: object) -> ChatSet:
     """A sample whose chats are all labelled."""
-    chat_set = label_draw(fair(compared, **changes), by=by).chat_set
+    chat_set = create_sample(fair(compared, **changes), by=by).chat_set
     asked = Criterion.objects.filter(key="polite")
     Consensus.objects.bulk_create(
         Consensus(chat_id=chat, criterion=asked.get(), state="true")
@@ -48,7 +48,7 @@ def drawn(compared: Compared, by: User, **changes: object) -> ChatSet:
     return chat_set
 
 
-def fair(compared: Compared, **changes: object) -> DrawWish:
+def fair(compared: Compared, **changes: object) -> SampleRequest:
     """Half of the 32 eligible chats, in proportion to verdict and topic."""
     return wish_of(compared, **({"chats": 16, "suspect": 8, "minimum": 1} | changes))
 
@@ -91,7 +91,7 @@ def test_a_draw_in_which_some_chats_had_no_chance_does_not_count(
     if topic := str(changes.get("topic", "")):
         scope = Scope(bare.chat_set, bare.run, topic=topic)
         changes = {name: value for name, value in changes.items() if name != "topic"} | {"scope": scope}
-    assert label_draw_preview(fair(bare, **changes), by=lead_user).effective_chats == 0
+    assert preview_sample(fair(bare, **changes), by=lead_user).effective_chats == 0
     drawn(bare, lead_user, **changes)
     assert at_random(bare) == 0
 

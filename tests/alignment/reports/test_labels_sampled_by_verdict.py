@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.disclosure import CONCEALED
+from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish
-from alignment.label_planning.services.draws import label_draw
-from alignment.prompts.queries.version_metrics import Measured, version_metrics
+from alignment.label_planning.services.draw_preview import SampleRequest
+from alignment.label_planning.services.draws import create_sample
+from alignment.prompts.queries.version_metrics import VersionMetrics, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from bench.coverage import Drawn, drawn_by_verdict
@@ -121,8 +121,8 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
     strip(compared, MORE)
     scope = Scope(compared.chat_set, compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
-    drawn_set = label_draw(
-        DrawWish(scope=scope, criteria=polite, name="More", chats=50, suspect=40, seed=3), by=lead_user
+    drawn_set = create_sample(
+        SampleRequest(scope=scope, criteria=polite, name="More", chats=50, suspect=40, seed=3), by=lead_user
     ).chat_set
     answer(drawn_set, compared)
     return drawn_set
@@ -191,7 +191,7 @@ def version(compared: Compared, labelled_draw: ChatSet) -> PromptVersion:
     return found
 
 
-def measured_for(version: PromptVersion, user: User) -> tuple[Measured, ...]:
+def measured_for(version: PromptVersion, user: User) -> tuple[VersionMetrics, ...]:
     (found,) = version_metrics([version.criterion], user=user).values()
     return found.rows
 
@@ -225,11 +225,11 @@ def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
 ) -> None:
     make_set(compared.rubric, compared.chat(1), name="gold", split="holdout")
     dev = measured_for(version, author_user)[0]
-    assert (dev.split, dev.decision.status, dev.decision.reasons) == ("dev", None, (CONCEALED,))
-    assert {(rate.value, rate.reason) for rate in dev.rates.values()} == {(None, CONCEALED)}
+    assert (dev.split, dev.decision.status, dev.decision.reasons) == ("dev", None, (SMALL_COUNTS_HIDDEN,))
+    assert {(rate.value, rate.reason) for rate in dev.rates.values()} == {(None, SMALL_COUNTS_HIDDEN)}
     assert dev.table.n == measured_for(version, lead_user)[0].table.n - 1
     for url in ("/criteria/", "/criteria/polite/", "/criteria/polite/versions/1/"):
-        assert CONCEALED in text_of(author.get(url)).lower()
+        assert SMALL_COUNTS_HIDDEN in text_of(author.get(url)).lower()
 
 
 @pytest.mark.django_db

@@ -9,8 +9,8 @@ from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData, JudgeCode
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish
-from alignment.label_planning.services.draws import label_draw
+from alignment.label_planning.services.draw_preview import SampleRequest
+from alignment.label_planning.services.draws import create_sample
 from alignment.reports.queries.reports import alignment_report
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.prediction_powered import ppi_share
@@ -97,8 +97,8 @@ def draw(compared: Compared, by: User, *, name: str = "Random", **changes: Any) 
     scope = Scope(compared.chat_set, compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
     suspect = round(80 * sum(not JUDGE["polite"](n) for n in range(1, CHATS + 1)) / CHATS)
-    wish = DrawWish(scope=scope, criteria=polite, name=name, chats=80, suspect=suspect, seed=3)
-    chat_set = label_draw(replace(wish, **changes), by=by).chat_set
+    wish = SampleRequest(scope=scope, criteria=polite, name=name, chats=80, suspect=suspect, seed=3)
+    chat_set = create_sample(replace(wish, **changes), by=by).chat_set
     answer(chat_set, compared)
     return chat_set
 

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from alignment.comparison.queries.cached_documents import pin_of
-from alignment.comparison.queries.requested_scope import narrowed, requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope, visible_scope
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.queries.scope_summary import covered
+from alignment.comparison.queries.scope_summary import scope_summary
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split, Topic
 from labeling.models.labels import Consensus
@@ -137,23 +137,23 @@ def test_raters_are_offered_by_the_name_and_kind_they_have_now(compared: Compare
 
 def test_raters_of_a_part_and_of_one_criterion_are_their_own(compared: Compared) -> None:
     everybody = list(Rater.objects.order_by("pk").values_list("pk", flat=True))
-    assert list(covered(scope_of(compared)).raters) == everybody
-    assert covered(scope_of(compared, topic="nonsense")).raters == ()
-    assert not covered(scope_of(compared)).demo
+    assert list(scope_summary(scope_of(compared)).raters) == everybody
+    assert scope_summary(scope_of(compared, topic="nonsense")).raters == ()
+    assert not scope_summary(scope_of(compared)).demo
 
 
 def test_chats_of_the_demo_are_named_where_they_are_covered(compared: Compared) -> None:
     Chat.objects.filter(pk=compared.chat(4).pk).update(origin=Chat.Origin.DEMO)
     assert SPLITS[0] == "holdout"
-    found = {split: covered(scope_of(compared, split=split)).demo for split in ("", "holdout", "dev")}
+    found = {split: scope_summary(scope_of(compared, split=split)).demo for split in ("", "holdout", "dev")}
     assert found == {"": True, "holdout": True, "dev": False}
 
 
 def test_of_a_run_that_goes_on_nothing_is_kept(compared: Compared) -> None:
     Run.objects.update(finished_at=None, state=Run.State.RUNNING)
-    assert not covered(scope_of(compared)).demo
+    assert not scope_summary(scope_of(compared)).demo
     Chat.objects.update(origin=Chat.Origin.DEMO)
-    assert covered(scope_of(compared)).demo
+    assert scope_summary(scope_of(compared)).demo
 
 
 # ---------- what authors are told of held-out chats ----------
@@ -181,8 +181,8 @@ def test_held_out_chats_are_counted_anew_when_answers_or_marks_change(
 
 def test_a_set_whose_splits_change_is_counted_anew(compared: Compared, author_user: User) -> None:
     scope = Scope(compared.chat_set)
-    assert narrowed(scope, user=author_user).without_holdout == frozenset()
+    assert visible_scope(scope, user=author_user).without_holdout == frozenset()
     hold_out(1, compared=compared)
-    assert narrowed(scope, user=author_user).without_holdout == {"dev"}
+    assert visible_scope(scope, user=author_user).without_holdout == {"dev"}
     ChatSetMember.objects.filter(chat_set=compared.chat_set, chat=compared.chat(1)).update(split="train")
-    assert narrowed(scope, user=author_user).without_holdout == {"train"}
+    assert visible_scope(scope, user=author_user).without_holdout == {"train"}

@@ -4,13 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from alignment.reports.core.status import DIRECTIONAL, Decision, LeftOpen, Status, StatusPolicy, decide_status
+from alignment.reports.core.status import (
+    DIRECTIONAL,
+    Abstentions,
+    Decision,
+    Status,
+    StatusPolicy,
+    decide_status,
+)
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.intervals import mover_mean, proportion
 
 
 def decide(
-    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **left: LeftOpen
+    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **left: Abstentions
 ) -> Decision:
     tpr = proportion(table.tp, table.human_true, reason="no True")
     tnr = proportion(table.tn, table.human_false, reason="no False")
@@ -72,8 +79,8 @@ def test_a_rate_just_below_its_limit_is_shown_with_a_third_decimal() -> None:
 
 def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
     # 11 of 111 are a tenth; 12 of 112 are more.
-    assert decide(Confusion(95, 5, 5, 95), open_false=LeftOpen(11, 11)).status == Status.ALIGNED
-    found = decide(Confusion(95, 5, 5, 95), open_true=LeftOpen(3, 3), open_false=LeftOpen(12, 12))
+    assert decide(Confusion(95, 5, 5, 95), open_false=Abstentions(11, 11)).status == Status.ALIGNED
+    found = decide(Confusion(95, 5, 5, 95), open_true=Abstentions(3, 3), open_false=Abstentions(12, 12))
     assert found == Decision(
         Status.NOT_ALIGNED,
         ("the judge abstained on 12 of 112 chats with a human False",),
@@ -81,13 +88,13 @@ def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
 
 
 def test_silence_that_is_rare_among_the_labels_is_weighed_by_how_they_were_drawn() -> None:
-    found = decide(Confusion(95, 5, 5, 95), open_false=LeftOpen(6, 6, share=0.34))
+    found = decide(Confusion(95, 5, 5, 95), open_false=Abstentions(6, 6, share=0.34))
     (reason,) = found.reasons
     assert reason.endswith("on 6 of 106 chats with a human False, 34% when weighted")
 
 
 def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
-    found = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(28, 28))
+    found = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(28, 28))
     assert found == Decision(
         Status.NOT_ENOUGH_LABELS,
         (
@@ -95,9 +102,9 @@ def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
             "the judge abstained on 28 of 40 chats with a human False",
         ),
     )
-    failed = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(28))
+    failed = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(28))
     assert failed.reasons == ("verdicts on 12 of 40 chats with a human False: 30 needed",)
-    both = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(17))
+    both = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(17))
     assert both.reasons == ("needs 18 more human False labels (12 of 30)",)
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alignment.statistics import alt_test as module
-from alignment.statistics.alt_test import FEW_RATERS, MANY_CHATS, Replacement, replacement
+from alignment.statistics.alt_test import FEW_RATERS, MANY_CHATS, AltTest, replacement
 
 Codes = NDArray[np.int64]
 
@@ -17,9 +17,7 @@ DIFFERENT = {
 }  # fmt: skip
 
 
-def planted(
-    *, share_true: float, chats: int, judge: str, seed: int, rater_accuracy: float = 0.92
-) -> Replacement:
+def planted(*, share_true: float, chats: int, judge: str, seed: int, rater_accuracy: float = 0.92) -> AltTest:
     """Three raters who are right 92% of the time, and a judge of a known kind."""
     rng = np.random.default_rng(seed)
     truth = rng.random(chats) < share_true

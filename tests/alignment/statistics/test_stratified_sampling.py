@@ -6,10 +6,10 @@ import pytest
 
 from alignment.statistics.stratified_sampling import (
     Stratum,
-    alike,
+    allocate_sample,
     drawn,
-    shared,
-    stood_for,
+    excluded_duplicates,
+    near_duplicate_groups,
     strata_of,
     stratum_codes,
 )
@@ -26,13 +26,13 @@ STRATA = [
 
 
 def test_as_many_as_asked_for_come_from_either_kind() -> None:
-    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     assert [share.n for share in shares] == [5, 2, 10, 3]
     assert [share.probability for share in shares] == [0.5, 0.5, 1 / 3, 0.3]
 
 
 def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
-    shares = shared(STRATA, chats=24, suspect=8, rule=PROPORTIONAL, minimum=4)
+    shares = allocate_sample(STRATA, chats=24, suspect=8, rule=PROPORTIONAL, minimum=4)
     assert [share.n for share in shares] == [4, 4, 12, 4]
 
 
@@ -46,17 +46,17 @@ def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
 )
 def test_what_there_is_not_cannot_be_drawn(chats: int, suspect: int, minimum: int, message: str) -> None:
     with pytest.raises(AllocationError, match=message):
-        shared(STRATA, chats=chats, suspect=suspect, rule=PROPORTIONAL, minimum=minimum)
+        allocate_sample(STRATA, chats=chats, suspect=suspect, rule=PROPORTIONAL, minimum=minimum)
 
 
 def test_the_probabilities_of_all_chats_add_up_to_the_draw() -> None:
-    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     assert sum(share.probability * share.stratum.size for share in shares) == pytest.approx(20)
     assert len(drawn(shares, seed=1)) == 20
 
 
 def test_over_many_seeds_each_chat_comes_as_often_as_its_probability_says() -> None:
-    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     seeds = 1500
     came = Counter(one.chat for seed in range(seeds) for one in drawn(shares, seed=seed))
     for share in shares:
@@ -67,18 +67,18 @@ def test_over_many_seeds_each_chat_comes_as_often_as_its_probability_says() -> N
 
 
 def test_two_chats_of_a_stratum_come_together_as_often_as_chance_has_it() -> None:
-    shares = shared([STRATA[0]], chats=5, suspect=5, rule=PROPORTIONAL)
+    shares = allocate_sample([STRATA[0]], chats=5, suspect=5, rule=PROPORTIONAL)
     both = sum({0, 1} <= {one.chat for one in drawn(shares, seed=seed)} for seed in range(4000))
     assert both / 4000 == pytest.approx(5 / 10 * 4 / 9, abs=0.04)
 
 
 def test_equal_seeds_draw_the_same_and_others_do_not() -> None:
-    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     assert drawn(shares, seed=1) == drawn(shares, seed=1) != drawn(shares, seed=2)
 
 
 def test_neither_place_nor_code_tells_what_the_judge_said() -> None:
-    shares = shared(STRATA, chats=14, suspect=7, rule=PROPORTIONAL)
+    shares = allocate_sample(STRATA, chats=14, suspect=7, rule=PROPORTIONAL)
     first = Counter(drawn(shares, seed=seed)[0].chat < 20 for seed in range(2000))
     assert first[True] / 2000 == pytest.approx(0.5, abs=0.06)
     codes = Counter(stratum_codes(shares, seed=seed)[STRATA[0]] for seed in range(2000))
@@ -102,7 +102,7 @@ def test_of_chats_alike_one_is_drawn_and_none_where_one_has_labels() -> None:
         Candidate("d", "z", 0xFFFFFF0000),  # the content of c
         Candidate("e", "w", None),
     ]
-    assert alike(chats) == [["a", "b"], ["c", "d"]]
+    assert near_duplicate_groups(chats) == [["a", "b"], ["c", "d"]]
     groups = [[1, 2], [3, 4]]
-    assert stood_for(groups, taken={5}) == {2, 4}
-    assert stood_for(groups, taken={4}) == {2, 3, 4}
+    assert excluded_duplicates(groups, taken={5}) == {2, 4}
+    assert excluded_duplicates(groups, taken={4}) == {2, 3, 4}

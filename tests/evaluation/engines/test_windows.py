@@ -19,7 +19,7 @@ from evaluation.core.types import (
     WindowRule,
     Windows,
 )
-from evaluation.engines.core.windows import cut
+from evaluation.engines.core.windows import split_into_windows
 from tests.factories.scripted_model import (
     POLITE,
     WRONG_FACT,
@@ -76,7 +76,7 @@ def test_chat_that_fits_is_judged_whole() -> None:
 
 
 def test_windows_are_whole_messages_with_their_numbers_and_overlap() -> None:
-    parts = cut(NINE, Windows(tokens=tokens_of(4), overlap=2))
+    parts = split_into_windows(NINE, Windows(tokens=tokens_of(4), overlap=2))
     assert [[m.n for m in part.messages] for part in parts] == [
         [1, 2, 3, 4],
         [3, 4, 5, 6],
@@ -88,7 +88,7 @@ def test_windows_are_whole_messages_with_their_numbers_and_overlap() -> None:
 def test_message_longer_than_a_window_is_a_window_of_its_own_and_never_shortened() -> None:
     long = Message(3, "user", "x" * 4000)
     chat = replace(NINE, messages=(*NINE.messages[:2], long, *NINE.messages[3:5]))
-    parts = cut(chat, Windows(tokens=tokens_of(3), overlap=1))
+    parts = split_into_windows(chat, Windows(tokens=tokens_of(3), overlap=1))
     assert [[m.n for m in part.messages] for part in parts] == [[1, 2], [3], [4, 5]]
     assert parts[1].messages == (long,)
 
@@ -99,7 +99,7 @@ def test_every_message_is_in_a_window_and_every_window_fits_or_is_one_message(
 ) -> None:
     messages = tuple(Message(n, "assistant", "x" * length) for n, length in enumerate(lengths, 1))
     chat = Chat("h", messages)
-    parts = cut(chat, Windows(tokens=tokens, overlap=overlap))
+    parts = split_into_windows(chat, Windows(tokens=tokens, overlap=overlap))
     if len(parts) == 1:
         assert parts == (chat,)
         return

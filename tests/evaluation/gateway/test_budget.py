@@ -15,7 +15,7 @@ from pytest_django import Settings
 from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute, run_reopen
@@ -46,7 +46,7 @@ def planned(budget: str | None) -> Run:
     """A run over so many chats, four calls at once."""
     return run_start(
         chat_set=workspace("polite", chats=CHATS),
-        judge=JudgeChoice(engine="direct"),
+        judge=JudgeSpec(engine="direct"),
         run=RunChoice(budget_usd=None if budget is None else Decimal(budget)),
         endpoint=current_endpoint(),
     )

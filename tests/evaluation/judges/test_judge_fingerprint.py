@@ -13,7 +13,7 @@ from pytest_django import Settings
 from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries import configs
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.core.retrieval import RETRIEVER
@@ -35,7 +35,7 @@ from tests.factories.runs import always, answering, evaluate, rubric_of, the_run
 pytestmark = pytest.mark.django_db
 
 ENDPOINT = resolve_endpoint(base_url="http://localhost:8001/v1", api_key="")
-DIRECT = JudgeChoice(engine="direct", model="m-1")
+DIRECT = JudgeSpec(engine="direct", model="m-1")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def write_article(folder: Path, text: str) -> None:
     knowledge_import(folder=folder)
 
 
-def ensure(criteria: list[Criterion], choice: JudgeChoice = DIRECT, endpoint: Endpoint = ENDPOINT) -> Judge:
+def ensure(criteria: list[Criterion], choice: JudgeSpec = DIRECT, endpoint: Endpoint = ENDPOINT) -> Judge:
     return judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint)
 
 
@@ -76,12 +76,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-DEBATE = JudgeChoice(engine="debate", model="m-1")
+DEBATE = JudgeSpec(engine="debate", model="m-1")
 RETRIEVED = replace(DIRECT, knowledge="retrieved")
-THINKING = JudgeChoice(engine="direct", model="o4-mini")
+THINKING = JudgeSpec(engine="direct", model="o4-mini")
 IN_WINDOWS = replace(DIRECT, windows=Windows(tokens=1000))
 # Two choices each that ask a model something else.
-FURTHER: dict[str, tuple[JudgeChoice, JudgeChoice]] = {
+FURTHER: dict[str, tuple[JudgeSpec, JudgeSpec]] = {
     "samples": (DIRECT, replace(DIRECT, samples=3)),
     "a role's model": (DEBATE, replace(DEBATE, models={"customer": "m-2"})),
     "the formatter's model as a role's": (DIRECT, replace(DIRECT, models={"formatter": "m-2"})),
@@ -99,10 +99,10 @@ FURTHER: dict[str, tuple[JudgeChoice, JudgeChoice]] = {
     "ablation": (DEBATE, replace(DEBATE, ablation="no_briefs")),
 }
 # Two choices each that ask every model the same.
-SAME: dict[str, tuple[JudgeChoice, JudgeChoice]] = {
+SAME: dict[str, tuple[JudgeSpec, JudgeSpec]] = {
     "the settings' model by name": (
-        JudgeChoice(engine="direct"),
-        JudgeChoice(engine="direct", model="judge-model"),
+        JudgeSpec(engine="direct"),
+        JudgeSpec(engine="direct", model="judge-model"),
     ),
     "the layout that auto takes": (DIRECT, replace(DIRECT, layout="criteria_first")),
     "passage tokens where nothing is retrieved": (DIRECT, replace(DIRECT, passage_tokens=99)),

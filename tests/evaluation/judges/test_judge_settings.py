@@ -11,7 +11,7 @@ from pytest_django import Settings
 from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import model_kind, model_of
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.services import knowledge_import
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 ENDPOINT = resolve_endpoint(base_url="http://localhost:8001/v1", api_key="")
 EMBEDDED = Endpoint(id="embedded:abc", base_url="", api_key="", embedded=True)
-DEBATE = JudgeChoice(
+DEBATE = JudgeSpec(
     engine="debate",
     model="strong",
     formatter="clerk",
@@ -55,13 +55,13 @@ def criteria() -> list[Criterion]:
     return list(rubric_of("polite", "wrong_fact").criteria.select_related("dimension"))
 
 
-def setup_of(criteria: list[Criterion], choice: JudgeChoice) -> Setup:
+def setup_of(criteria: list[Criterion], choice: JudgeSpec) -> Setup:
     judge = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT)
     groups = judge_groups(judge, list(judge.prompts.all()))
     return groups[0].setup
 
 
-def start(chat_set: ChatSet, choice: JudgeChoice, *, audit: float = 0.0) -> None:
+def start(chat_set: ChatSet, choice: JudgeSpec, *, audit: float = 0.0) -> None:
     run = run_start(chat_set=chat_set, judge=choice, run=RunChoice(audit=audit), endpoint=current_endpoint())
     run_execute(run, on_unit=lambda failed: None)
 
@@ -101,7 +101,7 @@ def test_formatter_is_the_roles_model_then_the_choices_then_the_settings(setting
     settings.LACE_REASONING_MODEL, settings.LACE_FORMATTER_MODEL = "big", "small"
 
     def formatter(**given: Any) -> str:
-        return model_of("formatter", choice=JudgeChoice("direct", **given), endpoint=ENDPOINT)
+        return model_of("formatter", choice=JudgeSpec("direct", **given), endpoint=ENDPOINT)
 
     assert formatter(models={"formatter": "mine"}, formatter="theirs") == "mine"
     assert formatter(formatter="theirs") == "theirs"
@@ -112,14 +112,14 @@ def test_formatter_is_the_roles_model_then_the_choices_then_the_settings(setting
 
 def test_grouping_by_itself_asks_the_embedded_model_one_criterion_a_call(criteria: list[Criterion]) -> None:
     for grouping, groups in (("auto", 2), ("rubric", 1)):
-        choice = JudgeChoice("direct", grouping=grouping)  # type: ignore[arg-type]
+        choice = JudgeSpec("direct", grouping=grouping)  # type: ignore[arg-type]
         judge = judge_ensure(choice=choice, criteria=criteria, endpoint=EMBEDDED)
         assert len(judge.config["groups"]) == groups
     assert len(judge_ensure(choice=DEBATE, criteria=criteria, endpoint=ENDPOINT).config["groups"]) == 1
 
 
 def test_embedded_model_answers_every_role() -> None:
-    choice = JudgeChoice("debate", model="gpt", models={"judge": "o3"})
+    choice = JudgeSpec("debate", model="gpt", models={"judge": "o3"})
     models = {model_of(role, choice=choice, endpoint=EMBEDDED) for role in ("judge", "customer", "formatter")}
     assert len(models) == 1
     assert not models & {"gpt", "o3"}
@@ -161,7 +161,7 @@ def test_each_role_of_a_debate_asks_its_own_model_over_http(settings: Settings) 
 def test_duty_stands_where_the_recipe_says(settings: Settings, role_in: Any, place: int) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:
-        start(chat_set, JudgeChoice("direct", role_in=role_in))
+        start(chat_set, JudgeSpec("direct", role_in=role_in))
     (body,) = stub.requests
     places = [n for n, message in enumerate(body["messages"]) if "# Your duty: review" in message["content"]]
     assert places == [place]
@@ -171,8 +171,8 @@ def test_duty_stands_where_the_recipe_says(settings: Settings, role_in: Any, pla
 def test_layout_says_what_stands_first(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:
-        start(chat_set, JudgeChoice("direct", layout="chat_first"))
-        start(chat_set, JudgeChoice("direct", layout="auto"))
+        start(chat_set, JudgeSpec("direct", layout="chat_first"))
+        start(chat_set, JudgeSpec("direct", layout="auto"))
     texts = [text_of(body) for body in stub.requests]
     order = [text.index("## Criterion `polite`") > text.index("In case c0") for text in texts]
     assert order == [True, False]
@@ -205,7 +205,7 @@ def test_plan_pins_the_articles_that_are_shown_or_searched(
     (tmp_path / "payment.md").write_text("# Payment\n\nShoppers pay by card.\n")
     knowledge_import(folder=tmp_path)
     CriterionArticle.objects.create(criterion=criteria[0], article=KnowledgeArticle.objects.get())
-    judge = judge_ensure(choice=JudgeChoice("direct", knowledge=mode), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=JudgeSpec("direct", knowledge=mode), criteria=criteria, endpoint=ENDPOINT)
     (tmp_path / "payment.md").write_text("# Payment\n\nNobody pays.\n")
     knowledge_import(folder=tmp_path)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
@@ -214,7 +214,7 @@ def test_plan_pins_the_articles_that_are_shown_or_searched(
 
 
 def test_plan_holds_the_prompts_worked_examples(criteria: list[Criterion]) -> None:
-    judge_ensure(choice=JudgeChoice("direct"), criteria=criteria, endpoint=ENDPOINT)
+    judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT)
     turns = [("user", "Where is it?"), ("assistant", "Dunno.\nAsk."), ("user", "Rude."), ("assistant", "Hm.")]
     chat = make_chat(messages=turns)
     FewShotExample.objects.create(
@@ -226,7 +226,7 @@ def test_plan_holds_the_prompts_worked_examples(criteria: list[Criterion]) -> No
         value=False,
         rationale="It shrugs.",
     )
-    judge = judge_ensure(choice=JudgeChoice("direct"), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
     (example,) = group.criteria[0].examples
     assert example.excerpt == "m02 bot| Dunno.\nm02 bot| Ask.\nm03 customer| Rude."
@@ -257,10 +257,10 @@ def test_a_chat_never_sees_itself_as_an_example(settings: Settings) -> None:
 
 
 def test_judges_made_before_schema_2_load_with_what_they_had(criteria: list[Criterion]) -> None:
-    judge = judge_ensure(choice=JudgeChoice("direct", model="m"), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=JudgeSpec("direct", model="m"), criteria=criteria, endpoint=ENDPOINT)
     judge.config = _as_schema_1(judge)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
-    assert group.setup == setup_of(criteria, JudgeChoice("direct", model="m"))
+    assert group.setup == setup_of(criteria, JudgeSpec("direct", model="m"))
 
 
 def _as_schema_1(judge: Judge) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def _as_schema_1(judge: Judge) -> dict[str, Any]:
 
 
 def test_judge_names_the_profile_that_it_first_came_from(criteria: list[Criterion]) -> None:
-    choice = JudgeChoice("direct")
+    choice = JudgeSpec("direct")
     plain = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT)
     assert plain.profile is None
     first, second = (JudgeProfile.objects.create(name=name, config={}) for name in ("first", "second"))
@@ -294,7 +294,7 @@ def test_share_to_audit_is_the_runs_and_not_the_judges(settings: Settings) -> No
     answer = by_role(reasoning=always(True), formatter=lambda body: formatted({"polite": "false"}))
     with answering(settings, answer) as stub:
         for share in (0.0, 1.0):
-            start(chat_set, JudgeChoice("direct"), audit=share)
+            start(chat_set, JudgeSpec("direct"), audit=share)
     assert Judge.objects.count() == 1
     assert stub.count == 3  # two chats with the same prose, which is audited once
     found = [(verdict.value, verdict.flags) for verdict in the_run().verdicts.all()]

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from common.problems import FieldProblem
 from evaluation.core.types import Windows
-from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.judges.queries.profiles import default_profile, profile_choice, profile_overridden
 from evaluation.judges.services.profiles import (
     ProfileRefused,
@@ -55,7 +55,7 @@ def lead(client: Client, lead_user: User) -> Client:
 
 
 def make(name: str = "other", engine: Any = "debate") -> JudgeProfile:
-    return profile_save(name=name, choice=JudgeChoice(engine))
+    return profile_save(name=name, choice=JudgeSpec(engine))
 
 
 def url(name: str, *args: object) -> str:
@@ -113,7 +113,7 @@ def test_two_profiles_never_share_a_name() -> None:
 
 def test_a_profile_may_keep_its_name_when_it_changes() -> None:
     profile = make("same")
-    profile_save(name="same", choice=JudgeChoice("direct"), profile=profile)
+    profile_save(name="same", choice=JudgeSpec("direct"), profile=profile)
     assert profile_choice(JudgeProfile.objects.get(name="same")).engine == "direct"
 
 
@@ -133,7 +133,7 @@ def test_deleting_a_profile_leaves_its_judges() -> None:
 
 
 def test_a_run_may_differ_from_its_profile() -> None:
-    profile = profile_save(name="p", choice=JudgeChoice("debate", samples=3, model="big"))
+    profile = profile_save(name="p", choice=JudgeSpec("debate", samples=3, model="big"))
     same = profile_overridden(profile, engine="", samples=None, knowledge="")
     other = profile_overridden(profile, engine="direct", samples=1, knowledge="none")
     assert same == profile_choice(profile)
@@ -143,7 +143,7 @@ def test_a_run_may_differ_from_its_profile() -> None:
 def test_the_judge_of_today_is_named_and_nothing_of_it_is_kept(settings: Settings) -> None:
     point_at(settings, "http://localhost:1/v1")
     rubric = make_rubric("polite", "clear")
-    (today,) = judges_today(choice=JudgeChoice("direct"))
+    (today,) = judges_today(choice=JudgeSpec("direct"))
     assert (today.rubric, len(today.fingerprint), today.judge) == (rubric.name, 64, None)
     assert not Judge.objects.exists()
 
@@ -151,7 +151,7 @@ def test_the_judge_of_today_is_named_and_nothing_of_it_is_kept(settings: Setting
 def test_without_an_endpoint_there_is_no_judge_of_today_but_a_reason(settings: Settings) -> None:
     point_at(settings, "not a web address")
     make_rubric("polite")
-    (today,) = judges_today(choice=JudgeChoice("direct"))
+    (today,) = judges_today(choice=JudgeSpec("direct"))
     assert "OPENAI_BASE_URL" in today.problem
 
 
@@ -162,7 +162,7 @@ def test_the_form_takes_the_whole_recipe(lead: Client) -> None:
     response = lead.post(url("new"), RECIPE)
     profile = JudgeProfile.objects.get(name="careful debate")
     assert response.headers["Location"] == url("detail", profile.pk)
-    assert profile_choice(profile) == JudgeChoice(
+    assert profile_choice(profile) == JudgeSpec(
         "debate",
         model="big",
         models={"customer": "small"},
@@ -271,4 +271,4 @@ def test_a_hostile_name_is_shown_as_text(lead: Client) -> None:
 
 def test_a_json_round_trip_keeps_a_saved_recipe() -> None:
     profile = make()
-    assert choice_json(profile_choice(profile)) == profile.config
+    assert spec_to_json(profile_choice(profile)) == profile.config

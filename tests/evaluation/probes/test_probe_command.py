@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.management.commands.probe_judge import Command
 from evaluation.models.judges import JudgeProfile
@@ -131,7 +131,7 @@ def test_a_probe_that_may_cost_more_than_its_budget_asks_nothing(settings: Setti
 
 def test_profile_brings_the_recipe(settings: Settings) -> None:
     workspace("polite", chats=1)
-    JudgeProfile.objects.create(name="thorough", config=choice_json(JudgeChoice("reflection", model="m2")))
+    JudgeProfile.objects.create(name="thorough", config=spec_to_json(JudgeSpec("reflection", model="m2")))
     with answering(settings, always(True)):
         judge = probe("--profile", "thorough", "--kinds", "1").answer["judge"]
     assert (judge["engine"], judge["model"]) == ("reflection", "m2")

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.prompts.core.leaks import leaked_passages, merge_shingles, shingles_of, shortened
+from evaluation.prompts.core.leaks import leaked_passages, merge_shingles, shingles_of, shorten
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.queries.leaks import leaks
 from evaluation.prompts.services.examples import ExampleChoice
@@ -59,7 +59,7 @@ def test_what_is_read_of_many_chats_is_held_once_in_memory() -> None:
 
 
 def test_a_long_passage_is_shown_by_its_ends() -> None:
-    assert shortened("so " * 100) == f"{'so ' * 19}so … {'so ' * 19}so"
+    assert shorten("so " * 100) == f"{'so ' * 19}so … {'so ' * 19}so"
 
 
 # ---------- in the workspace ----------

@@ -7,7 +7,7 @@ from evaluation.models.runs import Batch, Run, Unit
 from evaluation.runs.services.control import run_cancel, run_pause
 from evaluation.runs.worker.batch import batch_advance, batches_to_stop
 from evaluation.runs.worker.enqueue import sweep_runs
-from evaluation.runs.worker.time_slices import run_turn
+from evaluation.runs.worker.time_slices import run_time_slice
 from tests.factories.batches import DIRECT, batching, planned
 from tests.factories.runs import always, evaluate, outcomes, the_run, workspace
 
@@ -53,11 +53,11 @@ def test_a_worker_steps_a_batch_run_by_turns(settings: Settings) -> None:
     with batching(settings, always(True)) as stub:
         run = planned(settings, stub)
         stub.behaviour.fail = 1
-        turns = [run_turn(run.pk)]
+        turns = [run_time_slice(run.pk)]
         run.refresh_from_db()
         assert (run.state, "503" in run.error) == ("running", True)
         while turns[-1].again:
-            turns.append(run_turn(run.pk))
+            turns.append(run_time_slice(run.pk))
         assert all(turn.wait == 0.01 for turn in turns)
     run.refresh_from_db()
     assert (run.state, run.error) == ("done", "")

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from evaluation.core.types import Windows
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Unit
 from evaluation.runs.services.estimates import estimate_for
@@ -52,7 +52,7 @@ def endpoint(settings: Settings, prices: str) -> None:
 
 
 def estimate_of(
-    chat_set: ChatSet, judge: JudgeChoice, *, run: RunChoice | None = None, most_chats: int | None = None
+    chat_set: ChatSet, judge: JudgeSpec, *, run: RunChoice | None = None, most_chats: int | None = None
 ) -> Estimate:
     run = run or RunChoice()
     return estimate_for(
@@ -62,7 +62,7 @@ def estimate_of(
 
 @pytest.mark.usefixtures("endpoint")
 def test_an_estimate_before_the_start_leaves_nothing_behind() -> None:
-    found = estimate_of(workspace("polite", "brief", chats=4), JudgeChoice("direct", grouping="criterion"))
+    found = estimate_of(workspace("polite", "brief", chats=4), JudgeSpec("direct", grouping="criterion"))
     assert (found.chats, found.walked, found.units, found.calls) == (4, 4, 8, 8)
     for model in (Run, Judge, Unit, Workspace):
         assert not model.objects.exists()
@@ -71,7 +71,7 @@ def test_an_estimate_before_the_start_leaves_nothing_behind() -> None:
 @pytest.mark.usefixtures("endpoint")
 def test_of_a_large_set_evenly_spaced_chats_are_looked_at_and_scaled_up() -> None:
     chat_set = workspace("polite", chats=40)
-    whole, part = (estimate_of(chat_set, JudgeChoice("direct"), most_chats=most) for most in (None, 8))
+    whole, part = (estimate_of(chat_set, JudgeSpec("direct"), most_chats=most) for most in (None, 8))
     assert (part.chats, part.walked, part.units, part.calls) == (40, 8, 40, 40)
     assert part.prompt_tokens == pytest.approx(whole.prompt_tokens, rel=0.02)
     assert part.cost_usd is not None and whole.cost_usd is not None
@@ -89,7 +89,7 @@ def test_queries_do_not_grow_with_calls() -> None:
     rubric = rubric_of("polite", "brief", "kind")
     small = make_set(rubric, *chats_of(4), name="small")
     large = make_set(rubric, *[m.chat for m in small.members.all()], name="large")
-    for judge in (JudgeChoice("direct", grouping="rubric"), JudgeChoice("direct", grouping="criterion")):
+    for judge in (JudgeSpec("direct", grouping="rubric"), JudgeSpec("direct", grouping="criterion")):
         with CaptureQueriesContext(connection) as queries:
             estimate_of(large, judge)
         counted.append(len(queries))
@@ -99,7 +99,7 @@ def test_queries_do_not_grow_with_calls() -> None:
 @pytest.mark.usefixtures("endpoint")
 def test_both_layouts_are_weighed() -> None:
     chat_set = workspace("polite", "brief", chats=5)
-    found = estimate_of(chat_set, JudgeChoice("direct", grouping="criterion"))
+    found = estimate_of(chat_set, JudgeSpec("direct", grouping="criterion"))
     assert found.layout == "criteria_first"
     shares = found.repeated
     assert set(shares) == {"criteria_first", "chat_first"}
@@ -112,10 +112,10 @@ def test_both_layouts_are_weighed() -> None:
 def test_samples_and_windows_are_counted() -> None:
     chats = chats_of(2, text="Where is my order? " * 200)
     chat_set = make_set(rubric_of("polite"), *chats)
-    one = estimate_of(chat_set, JudgeChoice("direct"))
-    assert estimate_of(chat_set, JudgeChoice("direct", samples=3)).calls == 3 * one.calls
+    one = estimate_of(chat_set, JudgeSpec("direct"))
+    assert estimate_of(chat_set, JudgeSpec("direct", samples=3)).calls == 3 * one.calls
     assert (one.windowed, one.calls) == (0, 2)
-    cut = estimate_of(chat_set, JudgeChoice("direct", windows=Windows(tokens=500, overlap=0)))
+    cut = estimate_of(chat_set, JudgeSpec("direct", windows=Windows(tokens=500, overlap=0)))
     assert (cut.windowed, cut.units) == (2, 2)
     assert cut.calls > one.calls
 
@@ -124,8 +124,7 @@ def test_samples_and_windows_are_counted() -> None:
 def test_an_audit_of_a_share_counts_about_that_share_of_the_answers() -> None:
     chat_set = workspace("polite", chats=40)
     calls = [
-        estimate_of(chat_set, JudgeChoice("direct"), run=RunChoice(audit=share)).calls
-        for share in (0, 0.5, 1)
+        estimate_of(chat_set, JudgeSpec("direct"), run=RunChoice(audit=share)).calls for share in (0, 0.5, 1)
     ]
     assert (calls[0], calls[2]) == (40, 80)
     assert 50 <= calls[1] <= 70
@@ -133,7 +132,7 @@ def test_an_audit_of_a_share_counts_about_that_share_of_the_answers() -> None:
 
 @pytest.mark.usefixtures("endpoint")
 def test_a_budget_is_held_against_the_cost() -> None:
-    chat_set, judge = workspace("polite", chats=2), JudgeChoice("direct")
+    chat_set, judge = workspace("polite", chats=2), JudgeSpec("direct")
     cost = estimate_of(chat_set, judge).cost_usd
     assert cost is not None
     for budget, fits in ((cost, True), (cost / 2, False)):
@@ -146,7 +145,7 @@ def test_a_budget_is_held_against_the_cost() -> None:
 def test_without_prices_neither_cost_nor_budget_is_guessed(settings: Settings) -> None:
     point_at(settings, "http://127.0.0.1:9/v1")
     found = estimate_of(
-        workspace("polite", chats=1), JudgeChoice("direct"), run=RunChoice(budget_usd=Decimal(5))
+        workspace("polite", chats=1), JudgeSpec("direct"), run=RunChoice(budget_usd=Decimal(5))
     )
     assert (found.cost_usd, found.fits_budget) == (None, None)
 
@@ -194,9 +193,9 @@ def test_the_dry_run_says_it_in_words(settings: Settings, prices: str, capsys) -
 @pytest.mark.usefixtures("endpoint")
 def test_a_walk_in_many_chunks_is_the_same_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     chat_set = workspace("polite", "brief", chats=7)
-    whole = estimate_of(chat_set, JudgeChoice("debate"))
+    whole = estimate_of(chat_set, JudgeSpec("debate"))
     monkeypatch.setattr(estimates, "CHUNK", 1)
-    assert estimate_of(chat_set, JudgeChoice("debate")) == whole
+    assert estimate_of(chat_set, JudgeSpec("debate")) == whole
 
 
 @pytest.mark.usefixtures("endpoint")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.management.options import JUDGE_OPTIONS, PLAN_OPTIONS, WINDOW_OPTIONS, chosen_judge
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
@@ -30,7 +30,7 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def test_options_left_out_are_the_defaults() -> None:
-    assert chosen_judge(given(engine="debate")) == JudgeChoice("debate")
+    assert chosen_judge(given(engine="debate")) == JudgeSpec("debate")
 
 
 def test_every_option_of_a_judge_reaches_its_recipe() -> None:
@@ -50,7 +50,7 @@ def test_every_option_of_a_judge_reaches_its_recipe() -> None:
             window_rule="last_decides",
         ),
     )
-    assert choice_json(chosen) == choice_json(JudgeChoice("debate")) | {
+    assert spec_to_json(chosen) == spec_to_json(JudgeSpec("debate")) | {
         "model": "big",
         "formatter": "small",
         "grouping": "rubric",
@@ -65,7 +65,7 @@ def test_every_option_of_a_judge_reaches_its_recipe() -> None:
 
 
 def test_what_is_given_beside_a_profile_comes_first() -> None:
-    recipe = choice_json(JudgeChoice("debate", model="big", samples=5)) | {
+    recipe = spec_to_json(JudgeSpec("debate", model="big", samples=5)) | {
         "windows": {"tokens": 9000, "overlap": 2, "rule": "any_fails"}
     }
     JudgeProfile.objects.create(name="careful", config=recipe)
@@ -77,7 +77,7 @@ def test_what_is_given_beside_a_profile_comes_first() -> None:
 
 def test_a_profile_needs_no_engine_beside_it(settings: Settings) -> None:
     workspace("polite", chats=1)
-    JudgeProfile.objects.create(name="careful", config=choice_json(JudgeChoice("reflection")))
+    JudgeProfile.objects.create(name="careful", config=spec_to_json(JudgeSpec("reflection")))
     with answering(settings, always(True)):
         assert evaluate("--set", "calibration", "--profile", "careful").code == 0
     assert the_run().judge.engine == "reflection"

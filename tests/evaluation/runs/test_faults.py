@@ -12,7 +12,7 @@ from evaluation.core.types import PromptMessage, Request
 from evaluation.gateway.ledger import Ask, Ledger
 from evaluation.models.runs import Attempt, Unit, WorkerLease
 from evaluation.runs.worker import process_units as drain
-from evaluation.runs.worker.time_slices import run_turn
+from evaluation.runs.worker.time_slices import run_time_slice
 from evaluation.runs.worker.units import JudgedUnit, UnitWriter
 from tests.factories.runs import always, answering, evaluate, the_run, workspace
 from tests.factories.workers import launched
@@ -56,7 +56,7 @@ def test_a_chat_that_the_database_does_not_take_is_parked_and_the_others_are_jud
         run = launched(workspace("polite", chats=4))
         for _ in range(6):
             with contextlib.suppress(DataError):
-                run_turn(run.pk)
+                run_time_slice(run.pk)
         assert stub.count == 4
     run.refresh_from_db()
     assert (run.state, run.units_done, run.units_failed) == ("done_with_failures", 3, 1)

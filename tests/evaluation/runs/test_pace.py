@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run
 from evaluation.runs.queries.pace import FEWEST, RUNS, calls_a_second
@@ -106,7 +106,7 @@ def test_an_estimate_tells_the_time_once_there_is_a_run_to_go_by(settings: Setti
     chat_set = workspace("polite", "brief", chats=12)
 
     def seconds(**run: Any) -> float | None:
-        choice = JudgeChoice("direct", grouping="criterion")
+        choice = JudgeSpec("direct", grouping="criterion")
         wanted = RunChoice(criteria=("brief",), **run)
         return estimate_for(chat_set=chat_set, judge=choice, run=wanted, endpoint=current_endpoint()).seconds
 

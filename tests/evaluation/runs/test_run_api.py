@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from evaluation.runs.worker.enqueue import runs_waiting_in_queue
@@ -97,7 +97,7 @@ def test_a_request_in_progress_is_counted(lead: Client) -> None:
 
 
 def test_the_body_overrides_the_profiles_recipe(lead: Client) -> None:
-    JudgeProfile.objects.create(name="Careful", config=choice_json(JudgeChoice("reflection", model="big")))
+    JudgeProfile.objects.create(name="Careful", config=spec_to_json(JudgeSpec("reflection", model="big")))
     run_id = start(lead, engine=None, profile="Careful", model="bigger").json()["id"]
     run = Run.objects.select_related("judge").get(pk=run_id)
     assert (run.judge.engine, run.judge.model) == ("reflection", "bigger")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.runs import Run, Unit
 from tests.browsing import assert_fine, lead_signed_in, tab_to
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def run(transactional_db: None) -> Run:
     """A running run with a finished part, beside a profile of its own."""
     profiles_ensure()
-    profile_save(name="careful", choice=JudgeChoice("debate", models={"judge": "big"}))
+    profile_save(name="careful", choice=JudgeSpec("debate", models={"judge": "big"}))
     chat_set = workspace("polite", chats=2)
     run = make_run(make_judge(chat_set.rubric), chat_set, state="running", error="")
     add_verdicts(run, 10)
@@ -102,7 +102,7 @@ def test_pause_keeps_the_focus_while_the_page_follows_and_cancel_asks_once_more(
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, run: Run
 ) -> None:
-    careful = profile_save(name="second", choice=JudgeChoice("debate", models={"judge": "big"}))
+    careful = profile_save(name="second", choice=JudgeSpec("debate", models={"judge": "big"}))
     for path in (
         "/runs/",
         "/runs/?state=cancelled",

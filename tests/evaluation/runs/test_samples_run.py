@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from evaluation.core.types import Votes, Windows
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import ModelCall, Passage, Run, UnitCall, Verdict
@@ -26,10 +26,10 @@ from tests.stub_endpoint import Answer, Body, StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DIRECT = JudgeChoice("direct")
+DIRECT = JudgeSpec("direct")
 
 
-def start(chat_set: ChatSet, choice: JudgeChoice, *, replicate: int = 0) -> Run:
+def start(chat_set: ChatSet, choice: JudgeSpec, *, replicate: int = 0) -> Run:
     """A whole run in this process."""
     run = run_start(
         chat_set=chat_set, judge=choice, run=RunChoice(replicate=replicate), endpoint=current_endpoint()
@@ -50,7 +50,7 @@ def only_verdict(run: Run) -> Verdict:
 def test_samples_are_separate_calls_whose_majority_is_stored_with_its_votes(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, in_turn(True, False, True)) as stub:
-        run = start(chat_set, JudgeChoice("direct", samples=3))
+        run = start(chat_set, JudgeSpec("direct", samples=3))
     verdict = only_verdict(run)
     assert (run.state, verdict.state, verdict.value) == ("done", "read", True)
     votes = Votes(verdict.votes_true or 0, verdict.votes_false or 0, verdict.votes_na or 0)
@@ -68,7 +68,7 @@ def test_samples_are_separate_calls_whose_majority_is_stored_with_its_votes(sett
 def test_sample_whose_rationale_stands_is_found_by_its_flag(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, in_turn(True, False, False)):
-        run = start(chat_set, JudgeChoice("direct", samples=3))
+        run = start(chat_set, JudgeSpec("direct", samples=3))
     verdict = only_verdict(run)
     (flag,) = [flag for flag in verdict.flags if flag.startswith("from_sample:")]
     sample = int(flag.removeprefix("from_sample:"))
@@ -80,10 +80,10 @@ def test_sample_whose_rationale_stands_is_found_by_its_flag(settings: Settings) 
 def test_same_judge_asks_no_sample_twice_and_a_replicate_asks_all_anew(settings: Settings) -> None:
     chat_set = workspace("polite", chats=2)
     with answering(settings, always(True)) as stub:
-        start(chat_set, JudgeChoice("direct", samples=3))
-        again = start(chat_set, JudgeChoice("direct", samples=3))
+        start(chat_set, JudgeSpec("direct", samples=3))
+        again = start(chat_set, JudgeSpec("direct", samples=3))
         assert (stub.count, again.calls, again.reused) == (6, 0, 6)
-        start(chat_set, JudgeChoice("direct", samples=3), replicate=1)
+        start(chat_set, JudgeSpec("direct", samples=3), replicate=1)
     assert stub.count == 12
     assert sorted(set(ModelCall.objects.values_list("sample", flat=True))) == [0, 1, 2, 3, 4, 5]
 
@@ -91,7 +91,7 @@ def test_same_judge_asks_no_sample_twice_and_a_replicate_asks_all_anew(settings:
 def test_tied_samples_are_unparsed_and_counted(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, in_turn(True, False)):
-        run = start(chat_set, JudgeChoice("direct", samples=2))
+        run = start(chat_set, JudgeSpec("direct", samples=2))
     verdict = only_verdict(run)
     assert (run.state, verdict.state, verdict.value, verdict.flags) == ("done", "unparsed", None, ["tied"])
     assert (verdict.votes_true, verdict.votes_false, verdict.votes_na) == (1, 1, 0)
@@ -126,7 +126,7 @@ def test_chat_over_the_context_is_too_long_or_judged_in_windows_where_the_judge_
     chat_set = long_chat()
     with answering(settings, by_window):
         whole = only_verdict(start(chat_set, DIRECT))
-        parts = only_verdict(start(chat_set, JudgeChoice("direct", windows=Windows(tokens=3500, overlap=1))))
+        parts = only_verdict(start(chat_set, JudgeSpec("direct", windows=Windows(tokens=3500, overlap=1))))
     assert (whole.state, whole.value, whole.flags) == ("too_long", None, [])
     assert (parts.state, parts.value) == ("read", False)
     assert parts.flags == ["windows:4", "from_window:2"]
@@ -160,8 +160,8 @@ def with_logprobs(body: Body) -> StubReply:
 def test_probability_of_true_is_stored_where_it_was_asked_for_and_told(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, with_logprobs) as stub:
-        asked = only_verdict(start(chat_set, JudgeChoice("direct", logprobs=True)))
-        again = only_verdict(start(chat_set, JudgeChoice("direct", logprobs=True)))
+        asked = only_verdict(start(chat_set, JudgeSpec("direct", logprobs=True)))
+        again = only_verdict(start(chat_set, JudgeSpec("direct", logprobs=True)))
         plain = only_verdict(start(chat_set, DIRECT))
     assert [body.get("logprobs") for body in stub.requests] == [True, None]
     assert asked.p_true == pytest.approx(0.75)
@@ -177,7 +177,7 @@ def test_retrieved_passages_are_shown_and_stored_with_the_verdict(settings: Sett
     chat = make_chat("c0", messages=[("user", "Where is my parcel?"), ("assistant", "It is on its way.")])
     chat_set = make_set(rubric, chat)
     with answering(settings, always(True)) as stub:
-        run = start(chat_set, JudgeChoice("direct", knowledge="retrieved", passage_tokens=50))
+        run = start(chat_set, JudgeSpec("direct", knowledge="retrieved", passage_tokens=50))
     assert "A parcel takes five days." in json.dumps(stub.requests[0])
     rows = Passage.objects.filter(unit__run=run).select_related("article_version")
     found = [row.article_version.text[row.start : row.end] for row in rows]

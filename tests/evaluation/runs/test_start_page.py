@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import Judge
@@ -49,7 +49,7 @@ def lead(client: Client, lead_user: User) -> Client:
 
 
 def choose(chat_set: ChatSet, **fields: Any) -> dict[str, Any]:
-    profile = profile_save(name="mine", choice=JudgeChoice("direct"))
+    profile = profile_save(name="mine", choice=JudgeSpec("direct"))
     return {"set": chat_set.pk, "profile": profile.pk, "mode": "live", **fields}
 
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from common.problems import FieldProblem
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.judges import judge_ensure
 from labeling.models.labels import Assignment, Consensus, Label
 from labeling.models.people import AuditEvent, Rater, User
@@ -96,7 +96,7 @@ def test_a_version_needs_a_text_and_a_reason(desk: Desk, text: str, reason: str,
 
 
 def test_words_for_raters_change_neither_the_question_nor_the_judge(desk: Desk) -> None:
-    choice = JudgeChoice("direct", model="m", formatter="m")
+    choice = JudgeSpec("direct", model="m", formatter="m")
     endpoint = Endpoint(id="http://127.0.0.1:1", base_url="http://127.0.0.1:1", api_key="", embedded=False)
     before = judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint)
     told = reword(desk.criteria[1], guideline="Look at **every** answer.", true_example="It said so.")

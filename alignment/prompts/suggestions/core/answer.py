@@ -10,7 +10,7 @@ from alignment.prompts.suggestions.core.prompt import has_slot
 from evaluation.core.types import Chat
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR
-from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shortened
+from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shorten
 from evaluation.prompts.core.lint import Finding, Level, lint_prompt
 
 _MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
@@ -108,5 +108,5 @@ def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterato
         known = np.setdiff1d(shingles_of(message.content for message in chat.messages), old)
         for name, part in sections(text).items():
             for passage in leaked_passages(part, known=known):
-                message = f"repeats words of chat {number}: “{shortened(passage)}”"
+                message = f"repeats words of chat {number}: “{shorten(passage)}”"
                 yield Finding(Level.WARNING, name, message)

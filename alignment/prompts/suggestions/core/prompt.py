@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evaluation.core.transcript_fencing import chat_block, text_block
 from evaluation.core.types import Chat, PromptMessage, Windows
-from evaluation.engines.core.windows import CHARACTERS_PER_TOKEN, cut
+from evaluation.engines.core.windows import CHARACTERS_PER_TOKEN, split_into_windows
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR, fill_knowledge
 
@@ -69,7 +69,7 @@ def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[Pro
 
 def shown_part(one: Disagreement, *, tokens: int) -> Chat:
     """Return the chat; if it is too long, the consecutive messages with most cited turns."""
-    parts = cut(one.chat, Windows(tokens=tokens, overlap=0))
+    parts = split_into_windows(one.chat, Windows(tokens=tokens, overlap=0))
     return max(parts, key=lambda part: len(one.turns & {message.n for message in part.messages}))
 
 

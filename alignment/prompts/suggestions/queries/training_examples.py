@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, QuerySet
 
-from alignment.comparison.queries.latest_verdicts import judged
+from alignment.comparison.queries.latest_verdicts import latest_verdicts
 from alignment.prompts.suggestions.core import Disagreement, Opinion
 from common.safe_text import cited_turns
 from evaluation.models.prompts import PromptVersion
@@ -58,7 +58,7 @@ def train_disagreements(
     *, criterion: Criterion, champion: PromptVersion | None, user: User | AnonymousUser
 ) -> list[TrainDisagreement]:
     """Return disagreements of the newest finished verdicts with the consensus, by chat; three queries."""
-    rows = judged(criterion=criterion, champion=champion).parted
+    rows = latest_verdicts(criterion=criterion, champion=champion).parted
     rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
     disagreements = [TrainDisagreement(row, not row.value) for row in rows.select_related("chat__topic")]
     twins = nearly_measured([one.verdict.chat for one in disagreements])

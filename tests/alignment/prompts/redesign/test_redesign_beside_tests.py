@@ -12,7 +12,7 @@ from alignment.prompts.redesign.services import redesign_carry_out
 from alignment.regression.services.policies import policy_in_force
 from alignment.regression.services.tests import RegressionChoice, prompt_test_start
 from common.problems import FieldProblem, InputProblem
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.services.examples import prompt_version_add
@@ -39,7 +39,7 @@ def version(golden: ChatSet) -> PromptVersion:
 
 
 def begun(golden: ChatSet, version: PromptVersion) -> None:
-    choice = RegressionChoice(golden, "", JudgeChoice("direct"), policy_in_force(), on_worker=False)
+    choice = RegressionChoice(golden, "", JudgeSpec("direct"), policy_in_force(), on_worker=False)
     prompt_test_start(candidate=version, choice=choice)
 
 

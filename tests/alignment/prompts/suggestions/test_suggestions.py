@@ -21,7 +21,7 @@ from alignment.prompts.suggestions.services import (
 )
 from alignment.prompts.suggestions.worker import suggestions_sweep, suggestions_waiting
 from alignment.tasks import suggest
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
@@ -98,7 +98,7 @@ def test_the_same_material_finds_its_stored_answer_and_is_asked_anew_on_request(
 def test_the_judges_role_of_the_chosen_profile_names_the_model(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
-    careful = profile_save(name="careful", choice=JudgeChoice("debate", models={"judge": "o3-large"}))
+    careful = profile_save(name="careful", choice=JudgeSpec("debate", models={"judge": "o3-large"}))
     choice = SuggestionChoice(profile=careful)
     row = suggestion_start(criterion=parted.criterion, choice=choice, by=author_user)
     suggest(row.pk)

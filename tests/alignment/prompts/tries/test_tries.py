@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from alignment.comparison.queries.latest_verdicts import judged
+from alignment.comparison.queries.latest_verdicts import latest_verdicts
 from alignment.prompts.tries.queries import TRY_OPTIONS, last_try
 from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Attempt, Run, Unit, Verdict
 from evaluation.prompts.queries.versions import next_number
@@ -71,7 +71,7 @@ def test_the_draft_is_asked_about_the_newest_disagreements(
 def test_at_most_so_many_are_taken(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements(3))
-    newest = judged(criterion=polite(), champion=champion()).parted.values_list(
+    newest = latest_verdicts(criterion=polite(), champion=champion()).parted.values_list(
         "chat__external_id", flat=True
     )
     expected = [case for case in newest if case in OPEN_AND_WRONG][:3]
@@ -263,7 +263,7 @@ def test_the_estimate_says_what_a_try_would_ask_and_keeps_nothing(
 
 
 def test_another_profile_asks_otherwise(try_set: ChatSet, author_user: User) -> None:
-    careful = profile("careful", choice=JudgeChoice("debate"))
+    careful = profile("careful", choice=JudgeSpec("debate"))
     run = carried_out(
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", profile=careful))
     )
@@ -292,7 +292,7 @@ def test_steps_are_seen_while_a_chat_is_in_work(
 ) -> None:
     """A debate whose Judge has not answered: both briefs stand there, with what they took."""
     drafted(author_user)
-    choice = on_chat("c-02", profile=profile("debating", choice=JudgeChoice("debate")))
+    choice = on_chat("c-02", profile=profile("debating", choice=JudgeSpec("debate")))
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))
     Verdict.objects.filter(run=run).delete()
     Unit.objects.filter(run=run).update(state="leased")

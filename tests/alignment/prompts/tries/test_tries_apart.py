@@ -2,11 +2,11 @@
 
 import pytest
 
-from alignment.comparison.queries.latest_verdicts import judged
+from alignment.comparison.queries.latest_verdicts import latest_verdicts
 from alignment.exports.queries import runs_to_export
 from alignment.prompts.tries.services import TryRefused, try_start
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import RunFilter, run_list
 from evaluation.runs.services.runs import RunChoice, RunRefused, chosen_members, run_start
@@ -57,7 +57,7 @@ def test_a_run_that_is_a_try_refuses_the_holdout_itself(try_set: ChatSet, try_st
         with pytest.raises(RunRefused, match="cannot use holdout chats"):
             run_start(
                 chat_set=try_set,
-                judge=JudgeChoice("direct"),
+                judge=JudgeSpec("direct"),
                 run=RunChoice(chats=choice.chats, split=choice.split, purpose=Run.Purpose.TRY),
                 endpoint=current_endpoint(),
             )
@@ -95,7 +95,7 @@ def test_a_try_is_nobodys_newest_verdict(try_set: ChatSet, author_user: User) ->
     """The champion tried on a chat answers as before: its verdict stays the run's."""
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
     assert run.judge.prompts.get(criterion=polite()).prompt_version == champion()
-    standing = judged(criterion=polite(), champion=champion())
+    standing = latest_verdicts(criterion=polite(), champion=champion())
     assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
 
 
@@ -103,7 +103,7 @@ def test_the_newest_verdict_of_each_chat_stands(try_set: ChatSet, try_stub: Stub
     try_stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
     command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
     newest = Run.objects.latest("pk")
-    standing = judged(criterion=polite(), champion=champion())
+    standing = latest_verdicts(criterion=polite(), champion=champion())
     by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
     assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
     assert set(by_case) == set(CASES)
