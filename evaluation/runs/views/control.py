@@ -22,7 +22,7 @@ MESSAGES = {
 
 @dataclass(frozen=True)
 class Control:
-    """What a page controls: its name, its page, and a service per action.
+    """The kind of row that a page controls: name, page, and a service per action.
 
     argument : keyword under which the services take the row.
     services : by action; they also take `by`, and for `resume` an optional `budget_usd`.

@@ -57,9 +57,9 @@ def test_the_turns_that_rationales_and_raters_cite_are_links_into_the_chat(
 
 def test_each_run_is_a_click_away(tested: DecidedTest, lead: Client) -> None:
     page = lead.get(tested.chat_url(7))
-    for side in page.context["sides"]:
-        assert f'href="{side.url}"' in text_of(page)
-        assert lead.get(side.url).status_code == 200
+    for judge in page.context["judges"]:
+        assert f'href="{judge.url}"' in text_of(page)
+        assert lead.get(judge.url).status_code == 200
 
 
 def test_prompt_versions_are_named(tested: DecidedTest, lead: Client) -> None:
@@ -76,10 +76,10 @@ def test_what_a_judge_said_when_asked_again_stands_beside(compared: Compared, le
         compared, confirm=lambda n: candidate_says(n) is not (n == 7), noise=lambda n: JUDGE["polite"](n)
     )
     page = lead.get(tested.chat_url(7))
-    assert [side.told.unstable for side in page.context["sides"]] == [False, True]
+    assert [judge.answer.unstable for judge in page.context["judges"]] == [False, True]
     assert "Repeated run: True unstable full evaluation" in words(lead, tested.chat_url(7))
-    for side in page.context["sides"]:
-        assert lead.get(side.again_url).status_code == 200
+    for judge in page.context["judges"]:
+        assert lead.get(judge.repeated_url).status_code == 200
 
 
 def test_where_calls_failed_there_is_no_rationale_and_nothing_is_compared(
