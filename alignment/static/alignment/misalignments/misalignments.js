@@ -203,7 +203,10 @@ function openNextStep() {
   const link = shown && $("a", shown);
   if (link) link.click();
   else if (!current().dataset.cause) saving.textContent = "Set a cause first";
-  else saving.textContent = shown?.textContent.trim() || "No next step for this cause. Describe it in the note.";
+  else {
+    const none = "No next step for this cause. Describe it in the note.";
+    saving.textContent = shown?.textContent.trim() || none;
+  }
 }
 
 const toggleOwner = () => enqueue(current(), { owner: current().dataset.owner === me ? "" : me });
