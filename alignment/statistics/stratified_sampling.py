@@ -47,7 +47,7 @@ class SampledChat:
 def near_duplicate_groups(candidates: Sequence[Candidate]) -> list[list[str]]:
     """Groups of two or more near-duplicates, as external ids, in the order of the candidates.
 
-    >>> alike([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
+    >>> near_duplicate_groups([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
     [['a', 'b']]
     """
     groups = near_duplicates(candidates)
@@ -59,7 +59,7 @@ def excluded_duplicates(groups: Iterable[Sequence[int]], *, taken: Collection[in
 
     `groups` and `taken` hold chat ids.
 
-    >>> stood_for([[1, 2, 3], [4, 5]], taken={5})
+    >>> excluded_duplicates([[1, 2, 3], [4, 5]], taken={5})
     {2, 3, 4, 5}
     """
     known = set(taken)

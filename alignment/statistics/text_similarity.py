@@ -15,7 +15,7 @@ def similar_text_groups(texts: Sequence[str]) -> list[int]:
 
     Examples
     --------
-    >>> groups_of(["The bot never apologised.", "Parcel lost", "The bot never once apologised."])
+    >>> similar_text_groups(["The bot never apologised.", "Parcel lost", "The bot never once apologised."])
     [0, 1, 0]
     """
     firsts: list[tuple[int, set[str]]] = []

@@ -14,7 +14,7 @@ def seeded_random(seed: int, *parts: object) -> float:
 
     Examples
     --------
-    >>> draw(1, "chat", 7) == draw(1, "chat", 7), 0 <= draw(2, "chat", 7) < 1
+    >>> seeded_random(1, "chat", 7) == seeded_random(1, "chat", 7), 0 <= seeded_random(2, "chat", 7) < 1
     (True, True)
     """
     text = ":".join(str(part) for part in (seed, *parts))

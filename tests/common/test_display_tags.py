@@ -7,7 +7,7 @@ from django.template import Context, Template
 
 
 def render(source: str, **context: object) -> str:
-    return Template("{% load display %}" + source).render(Context(context))
+    return " ".join(Template("{% load display %}" + source).render(Context(context)).split())
 
 
 SHOWN = [(0.8349, "0.83"), (-0.1, "−0.10"), (-0.001, "0.00"), (1, "1.00"), (0, "0.00")]

@@ -100,8 +100,9 @@ def _samples() -> QuerySet[ChatSet, tuple[int, Any]]:
 
 
 def _unequal(sampling: Sampling) -> bool:
-    proportional = sampling["rule"] == AllocationRule.PROPORTIONAL
-    return bool(sampling["oversampled"] or sampling["minimum"] or not proportional)
+    if sampling["oversampled"] or sampling["minimum"]:
+        return True
+    return bool(sampling["rule"] != AllocationRule.PROPORTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

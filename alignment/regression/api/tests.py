@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.page import tests_with_relations
+from alignment.regression.queries.page import regression_tests
 from alignment.regression.queries.test_list import RegressionFilter, regression_rows
 from alignment.regression.serializers import (
     EstimateOutput,
@@ -196,7 +196,7 @@ class RegressionRelease(APIView):
     )
     def post(self, request: Request, test_id: int) -> Response:
         """Make the candidate the champion of future runs."""
-        test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
+        test, user = get_object_or_404(regression_tests(), pk=test_id), cast(User, request.user)
         if not may_release(test=test, user=user):
             raise Http404
         body = validated(ReleaseInput, request.data)
@@ -209,7 +209,7 @@ class RegressionRelease(APIView):
 
 def _body(test_id: int, user: User) -> Any:
     """Return the test, with the results that this user may see. Raises Http404."""
-    test = get_object_or_404(tests_with_relations(), pk=test_id)
+    test = get_object_or_404(regression_tests(), pk=test_id)
     hide_small_counts([test], user=user)
     redact_errors(runs_of(test), user=user)
     return RegressionOutput(regression_body(test)).data

@@ -203,7 +203,7 @@ def count_evidence(criteria: Sequence[PairedVerdicts]) -> Evidence:
     Examples
     --------
     >>> human, old, new = (np.array(codes, dtype=np.int8) for codes in ([0, 1, 1], [0, 0, 1], [0, 1, 0]))
-    >>> polite = weigh([PairedVerdicts("polite", "simple", human, old, new)]).criteria[0]
+    >>> polite = count_evidence([PairedVerdicts("polite", "simple", human, old, new)]).criteria[0]
     >>> polite.fixed, polite.broken, polite.n
     (1, 1, 3)
     """

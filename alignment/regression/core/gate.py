@@ -53,9 +53,9 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
     Examples
     --------
     >>> import numpy as np
-    >>> from alignment.regression.core import PairedVerdicts, weigh
+    >>> from alignment.regression.core import PairedVerdicts, count_evidence
     >>> human = np.repeat([0, 1], 60).astype(np.int8)
-    >>> evidence = weigh([PairedVerdicts("polite", "simple", human, human, human)])
+    >>> evidence = count_evidence([PairedVerdicts("polite", "simple", human, human, human)])
     >>> decide(evidence, policy=GatePolicy()).gate.value
     'pass'
     """

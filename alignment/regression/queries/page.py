@@ -61,7 +61,7 @@ class RunRow:
         return self.run.purpose not in (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
 
-def tests_with_relations() -> QuerySet[RegressionTest]:
+def regression_tests() -> QuerySet[RegressionTest]:
     """Return tests with the related rows of their page."""
     return RegressionTest.objects.select_related(
         "policy",

@@ -20,7 +20,7 @@ from alignment.regression.queries.cells import (
     paired_criterion,
 )
 from alignment.regression.queries.chat_page import regression_chat_page
-from alignment.regression.queries.page import tests_with_relations
+from alignment.regression.queries.page import regression_tests
 from alignment.regression.queries.topics import topic_rows
 from common.access import permission_or_404
 from evaluation.prompts.queries.versions import newest_versions
@@ -82,7 +82,7 @@ def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) 
 @require_safe
 def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
     """Show the counts of one criterion by topic, loaded into the test's page."""
-    test = get_object_or_404(tests_with_relations(), pk=test_id)
+    test = get_object_or_404(regression_tests(), pk=test_id)
     criterion = get_object_or_404(Criterion, key=request.GET.get("criterion", ""))
     rows = topic_rows(test, key=criterion.key, user=request.user)
     if rows is None:
@@ -100,7 +100,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
 
 def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criterion, PairedCriterion]:
     """Return the tested criterion; 404 before the gate has decided."""
-    test = get_object_or_404(tests_with_relations(), pk=test_id)
+    test = get_object_or_404(regression_tests(), pk=test_id)
     criterion = get_object_or_404(Criterion.objects.select_related("dimension"), key=key)
     tested = paired_criterion(test, key=key, user=request.user)
     if tested is None:

@@ -15,7 +15,7 @@ from alignment.regression.queries.page import (
     regression_name,
     regression_page,
     regression_progress,
-    tests_with_relations,
+    regression_tests,
 )
 from alignment.regression.queries.test_list import RegressionFilter, regression_filters, regression_rows
 from alignment.regression.services.control import regression_pause, regression_resume
@@ -61,7 +61,7 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
 
     The page requests its progress with the states it has `seen`; after a change the whole page reloads.
     """
-    test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
+    test, user = get_object_or_404(regression_tests(), pk=test_id), cast(User, request.user)
     hide_small_counts([test], user=user)
     redact_errors(runs_of(test), user=user)
     again = polls(request)
@@ -86,7 +86,7 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
 
     After a refusal the page shows the problem and keeps the reason.
     """
-    test, user = get_object_or_404(tests_with_relations(), pk=test_id), cast(User, request.user)
+    test, user = get_object_or_404(regression_tests(), pk=test_id), cast(User, request.user)
     if not may_release(test=test, user=user):
         raise Http404
     override = test.result != RegressionTest.Result.PASS

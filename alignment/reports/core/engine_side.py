@@ -60,7 +60,7 @@ def engine_against_humans(rows: Sequence[VerdictCount]) -> dict[str, Any]:
     Examples
     --------
     >>> change = VerdictCount(True, True, False, True, "", True, False, 3)
-    >>> engine_against_people([change])["reflection"]["fixed"]
+    >>> engine_against_humans([change])["reflection"]["fixed"]
     3
     """
     return {

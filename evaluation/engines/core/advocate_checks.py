@@ -80,7 +80,7 @@ def length_flags(cases: Mapping[Role, str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> length_flags({"customer": "word " * 80, "support": "word " * 40})
+    >>> length_flags(dict(customer="word " * 80, support="word " * 40))
     ('customer_longer',)
     """
     words = {role: len(text.split()) for role, text in cases.items()}

@@ -26,7 +26,7 @@ def split_into_windows(chat: Chat, windows: Windows) -> tuple[Chat, ...]:
     --------
     >>> from evaluation.core.types import Message
     >>> chat = Chat("h", tuple(Message(n, "user", "x" * 40) for n in range(1, 6)))
-    >>> [[m.n for m in part.messages] for part in cut(chat, Windows(tokens=45, overlap=1))]
+    >>> [[m.n for m in part.messages] for part in split_into_windows(chat, Windows(tokens=45, overlap=1))]
     [[1, 2, 3], [3, 4, 5]]
     """
     sizes = [len(render_message(message)) + 1 for message in chat.messages]

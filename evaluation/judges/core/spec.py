@@ -53,7 +53,7 @@ def spec_to_json(choice: JudgeSpec) -> dict[str, Any]:
 
     Examples
     --------
-    >>> choice_read(choice_json(JudgeChoice("debate", samples=3))).samples
+    >>> spec_from_json(spec_to_json(JudgeSpec("debate", samples=3))).samples
     3
     """
     return asdict(choice)

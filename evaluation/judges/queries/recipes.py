@@ -63,7 +63,7 @@ def recipe_line(choice: JudgeSpec) -> str:
 
     Examples
     --------
-    >>> recipe_line(JudgeChoice("debate", samples=3, knowledge="none"))
+    >>> recipe_line(JudgeSpec("debate", samples=3, knowledge="none"))
     'debate, 3 samples, knowledge none'
     """
     parts: list[str] = [choice.engine]

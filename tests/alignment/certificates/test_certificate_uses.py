@@ -50,7 +50,7 @@ def row_of(client: Client, row: Certificate, key: str) -> dict[str, Any]:
 def test_the_report_says_what_a_certificate_would_allow(useful: Compared, lead: Client) -> None:
     Criterion.objects.filter(key="welcome").update(tier="subjective")
     shown = words_of(lead.get(urls(useful)["report"]))
-    assert "It would say: “May score production on 1 of 3 criteria; 1 is directional only.”" in shown
+    assert "It would state: “May score production on 1 of 3 criteria; 1 is directional only.”" in shown
     assert ALTHOUGH not in shown
 
 
@@ -150,7 +150,7 @@ def test_a_stored_report_names_the_certificates_that_were_made_from_it(
     stored_certificate(compared.run, by=lead_user, split="dev")
     page = lead.get(f"/reports/{first.report_id}/")
     assert [row.pk for row in page.context["certificates"]] == [first.pk, second.pk]
-    assert f"Issued from it: certificate {first.pk} and certificate {second.pk}." in words_of(page)
+    assert f"Issued from it: certificate {first.pk} and certificate {second.pk} ." in words_of(page)
     assert f'href="/certificates/{second.pk}/"' in text_of(page)
 
 

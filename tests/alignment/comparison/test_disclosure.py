@@ -12,7 +12,7 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_metrics import version_metrics
 from alignment.regression.core import junit_xml, markdown_summary
-from alignment.regression.queries.page import tests_with_relations
+from alignment.regression.queries.page import regression_tests
 from alignment.regression.queries.plan import labelled_chats
 from alignment.regression.queries.tests import regression_answer, regression_title
 from labeling.models.chats import ChatSet, ChatSetMember
@@ -33,7 +33,7 @@ def tested(compared: Compared) -> DecidedTest:
 
 
 def told(tested: DecidedTest, user: User) -> Any:
-    row = tests_with_relations().get(pk=tested.test.pk)
+    row = regression_tests().get(pk=tested.test.pk)
     hide_small_counts([row], user=user)
     return row
 
@@ -73,7 +73,7 @@ def test_one_labelled_held_out_chat_among_many_others_is_not_told(
     Consensus.objects.filter(chat__in=held, criterion=polite()).delete()
     decided(tested.test)
     assert told(tested, author_user).body["criteria"] == []
-    assert "only leads see how many" in text_of(author.get(tested.cell_url("fixed")))
+    assert "only leads see the counts" in text_of(author.get(tested.cell_url("fixed")))
 
 
 def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author_user: User) -> None:
@@ -85,7 +85,7 @@ def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author
 def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
     hold_out(tested, chats=3)
     told(tested, author_user)
-    assert tests_with_relations().get(pk=tested.test.pk).body == tested.test.body
+    assert regression_tests().get(pk=tested.test.pk).body == tested.test.body
 
 
 def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead: Client) -> None:
@@ -94,8 +94,8 @@ def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead
         reverse("alignment:regression_list"),
         reverse("alignment:regression_detail", args=[tested.test.pk]),
     ):
-        assert "10 labelled chats, 100 are needed" in text_of(lead.get(url))
-        assert "10 labelled chats, 100 are needed" not in text_of(author.get(url))
+        assert "10 labelled chats; 100 are needed" in text_of(lead.get(url))
+        assert "10 labelled chats; 100 are needed" not in text_of(author.get(url))
         assert SMALL_COUNTS_HIDDEN in text_of(author.get(url))
 
 

@@ -76,7 +76,9 @@ def test_chats_drawn_by_another_judges_verdict_are_counted_in_no_figure(
     found = polite_of(bare, other)
     assert (found["n"], found["drawn_by_verdict"], found["status"]) == (0, 0, "not_enough_labels")
     (caution,) = found["cautions"]
-    assert caution.startswith(f"{false} labelled chats were drawn in a way that gave others")
+    assert caution.startswith(
+        f"labels of {false} chats are excluded: the chats were sampled by topic or by another"
+    )
 
 
 def test_silence_counts_as_often_as_the_chats_were_likely_to_be_drawn() -> None:

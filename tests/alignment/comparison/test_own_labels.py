@@ -64,7 +64,7 @@ def test_no_page_of_a_list_says_which_cell_it_is_in(tested: DecidedTest, both: C
     assert before["fixed"] != before["still_wrong"]
     for page in heads.values():
         assert "of these chats" not in page
-        assert "No chats to read" in page
+        assert "No visible chats" in page
 
 
 def test_of_ten_in_each_split_lists_leave_them_out_and_tell_their_number_alone(

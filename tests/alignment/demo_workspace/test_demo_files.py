@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-CHATS = Path(settings.BASE_DIR) / "alignment" / "demo" / "chats.jsonl"
+CHATS = Path(settings.BASE_DIR) / "alignment" / "demo_workspace" / "demo" / "chats.jsonl"
 
 
 def test_hostile_chats_name_the_kind_of_attack_and_nothing_else() -> None:

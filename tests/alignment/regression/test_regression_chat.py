@@ -98,7 +98,7 @@ def test_a_chat_that_people_left_unanswered_is_in_no_cell(tested: DecidedTest, l
     page = lead.get(tested.chat_url(7))
     assert page.context["own"]["name"] == ""
     assert (page.context["prev_url"], page.context["next_url"]) == ("", "")
-    assert "No rater has labelled this chat" in text_of(page)
+    assert "No labels on this criterion" in text_of(page)
 
 
 def test_a_decision_is_shown_with_its_reason(tested: DecidedTest, lead: Client) -> None:

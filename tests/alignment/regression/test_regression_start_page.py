@@ -92,7 +92,7 @@ def test_the_estimate_is_what_the_test_then_asks(golden: ChatSet, stub: StubEndp
     ]
     assert stub.count == 0
     assert not Run.objects.exists()
-    assert "Fits" in text_of(told)
+    assert "Within" in text_of(told)
     test = carried_out(started(lead, given))
     assert (stub.count, test.result) == (found.calls, "pass")
     paid = sum(cost or 0 for cost in Attempt.objects.values_list("cost_usd", flat=True))
@@ -186,7 +186,7 @@ def test_the_holdout_is_opened_knowingly_and_on_record(
         ({"set": ""}, "Choose a chat set to see the estimate."),
         ({"version": 1}, "Choose a criterion and a version"),
         ({"split": "holdout"}, "No chats in split &#x27;holdout&#x27;"),
-        ({"budget_usd": "0.0001"}, "More than the budget"),
+        ({"budget_usd": "0.0001"}, "Above the budget"),
     ],
 )
 def test_what_cannot_be_counted_says_what_is_missing(

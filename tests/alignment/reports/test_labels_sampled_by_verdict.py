@@ -78,8 +78,11 @@ def test_chats_that_people_call_not_applicable_stand_for_others_of_their_verdict
 def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
     found = entry(drawn([T] * 40 + [F] * 40 + [UNLABELLED], [F] * 80 + [T], [1] * 80 + [0]))
     assert found["tnr"]["value"] is None
-    assert "answered True" in found["undefined"]["tnr"]
-    assert found["status"] == "not_enough_labels" and "answered True" in found["reasons"][0]
+    assert "no labelled chat has the verdict True" in found["undefined"]["tnr"]
+    assert (
+        found["status"] == "not_enough_labels"
+        and "no labelled chat has the verdict True" in found["reasons"][0]
+    )
 
 
 def test_without_a_human_class_its_rate_says_so() -> None:

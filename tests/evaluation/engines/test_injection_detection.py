@@ -133,7 +133,7 @@ def test_ordinary_talk_is_not_flagged(text: str) -> None:
 
 
 def test_demo_chats_are_flagged_exactly_where_they_are_hostile() -> None:
-    path = settings.BASE_DIR / "alignment" / "demo" / "chats.jsonl"
+    path = settings.BASE_DIR / "alignment" / "demo_workspace" / "demo" / "chats.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines():
         chat = json.loads(line)
         found = flags_of(*(message["content"] for message in chat["messages"]))

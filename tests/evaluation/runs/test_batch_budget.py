@@ -64,7 +64,7 @@ def test_a_batch_the_endpoint_does_not_take_pauses_the_run(settings: Settings, p
         stub.behaviour.ends = "failed"
         ended = evaluate(*DIRECT, "--batch", "--budget", "100")
         assert ended.code == 4
-        assert "did not take the batch (token_limit_exceeded)" in ended.error
+        assert "rejected the batch (token_limit_exceeded)" in ended.error
         assert the_run().committed_usd == 0
         stub.behaviour.ends = "completed"
         assert evaluate("--resume", str(the_run().pk)).code == 0

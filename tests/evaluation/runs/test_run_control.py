@@ -163,7 +163,7 @@ def test_a_run_of_another_endpoint_is_paused_and_says_why(settings: Settings) ->
     process_units(run.pk)
     run.refresh_from_db()
     assert run.state == "paused"
-    assert run.error.startswith(f"run {run.pk} asks ")
+    assert run.error.startswith(f"run {run.pk} uses ")
 
 
 # ---------- a broker that is down ----------

@@ -53,7 +53,7 @@ def test_what_a_line_does_not_say_is_none() -> None:
         ({"id": 7}, "id: must be text, not 7"),
         ({"id": " "}, "id: must not be blank"),
         ({"id": "x" * 201}, "id: is longer than 200"),
-        ({"messages": []}, "messages: must hold at least one"),
+        ({"messages": []}, "messages: must contain at least one"),
         ({"messages": "Hi"}, "messages: must be a list"),
         ({"messages": ["Hi"]}, "messages[0]: must be an object"),
         ({"messages": [{"role": "bot", "content": "Hi"}]}, "messages[0].role: must be one of user"),
