@@ -47,7 +47,8 @@ class SampledChat:
 def near_duplicate_groups(candidates: Sequence[Candidate]) -> list[list[str]]:
     """Groups of two or more near-duplicates, as external ids, in the order of the candidates.
 
-    >>> near_duplicate_groups([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
+    >>> names = {"a": "x", "b": "x", "c": "y"}
+    >>> near_duplicate_groups([Candidate(chat, text, None) for chat, text in names.items()])
     [['a', 'b']]
     """
     groups = near_duplicates(candidates)

@@ -199,6 +199,9 @@ def test_retrieval_does_not_depend_on_the_process() -> None:
 
 
 def test_the_library_is_loaded_by_judges_that_retrieve_only() -> None:
-    code = "import sys; from evaluation.engines import core; from evaluation.knowledge.core import retrieval; print('bm25s' in sys.modules)"
+    code = (
+        "import sys; from evaluation.engines import core; from evaluation.knowledge.core import retrieval; "
+        "print('bm25s' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
