@@ -158,7 +158,7 @@ def read_report(page: Page, report: dict[str, Any]) -> None:
     table = report["criteria"][0]["confusion"]
     cells = page.locator("#c-on_time .matrix b")
     expect(cells).to_have_text([str(table[name]) for name in ("tp", "fn", "fp", "tn")])
-    expect(page.get_by_role("table", name="Judge against consensus")).to_contain_text("Not enough human True")
+    expect(page.get_by_role("table", name="Judge against consensus")).to_contain_text("Not enough labels")
     read_disagreement(page, report["disagreements"][0])
 
 

@@ -135,7 +135,7 @@ def test_a_part_that_does_not_come_is_said(
         "**/prompt/since/*",
         lambda route: route.abort() if broken == "no answer" else route.fulfill(status=500),
     )
-    editor.get_by_text("Changes since version 1").click()
+    editor.get_by_text("Changes since version 1", exact=True).click()
     expect(status(editor)).to_have_text("The server returned an error. Try again.")
     for cause in ("ERR_FAILED", "500", "htmx:"):
         forgive(console, cause)

@@ -63,7 +63,7 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     expect(lead.locator("#estimate dd").first).to_have_text("1")
     tab_to(lead, "Start run")
     lead.keyboard.press("Enter")
-    expect(lead.locator(".toast")).to_contain_text("is started")
+    expect(lead.locator(".toast")).to_contain_text("started")
     started = Run.objects.latest("id")
     assert (started.units_total, started.options["limit"]) == (1, 1)
 

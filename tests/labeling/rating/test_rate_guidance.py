@@ -67,7 +67,7 @@ def test_a_new_text_is_announced_when_the_chat_is_opened(screen: Page, desk: Des
     expect(notice).to_contain_text("Polite (version 2)")
     notice.get_by_role("button", name="Read").press("Enter")
     expect(question(screen)).to_have_text("Is polite so?")
-    expect(screen.locator(".older:visible")).to_contain_text("older text of this criterion, version 1")
+    expect(screen.locator(".older:visible")).to_contain_text("older text of this criterion: version 1")
     expect(notice).to_have_count(0)
 
 
@@ -239,7 +239,7 @@ def test_when_the_time_ran_out_the_answers_stay_as_drafts_and_that_is_said(scree
     screen.keyboard.press("t")
     saved(screen)
     leave_minutes(screen, -1)
-    expect(screen.locator("#lease")).to_contain_text("Your answers are kept as drafts")
+    expect(screen.locator("#lease")).to_contain_text("Your drafts are kept")
     expect(screen.locator("#why")).to_have_text("1 of 4 answered, 3 open")
     screen.get_by_role("button", name="Extend").press("Enter")
     expect(screen.locator("#lease")).to_be_hidden()

@@ -103,7 +103,7 @@ def test_keys_with_modifiers_held_keys_and_composing_do_nothing(screen: Page) ->
 
 def test_the_mouse_works_too(screen: Page) -> None:
     screen.get_by_role("button", name=re.compile("Honest")).click()
-    screen.get_by_label(re.compile("^False")).locator("visible=true").check(force=True)
+    screen.get_by_label(re.compile(r"^\s*False")).locator("visible=true").check(force=True)
     expect(question(screen)).to_have_text("Is correct so?")
     saved(screen)
     assert answers() == {"honest": False}
