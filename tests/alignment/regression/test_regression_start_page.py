@@ -115,7 +115,7 @@ def test_what_was_answered_before_is_told_as_reused(
 def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
     first = lead.get(ESTIMATE, choose(golden))
     assert first.context["estimate"].seconds is None
-    assert "Time, about no estimate yet: no earlier run of this engine and model –" in words_of(first)
+    assert "Time, about no earlier run of this engine and model –" in words_of(first)
     carried_out(started(lead, choose(golden)))
     version_of(mark="Look three times.")
     told = lead.get(ESTIMATE, choose(golden, version=3, noise="on"))
