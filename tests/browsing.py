@@ -87,8 +87,8 @@ def tab_to(page: Page, name: str) -> None:
         page.keyboard.press("Tab")
         focused = page.evaluate(
             "() => { const e = document.activeElement;"
-            " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent.trim() }"
+            " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent }"
         )
-        if focused == name:
+        if " ".join(focused.split()) == name:
             return
     raise AssertionError(f"Tab never reaches {name}")
