@@ -36,14 +36,14 @@ def send_task(name: str, args: Sequence[Any], *, wait: float = 0.0) -> None:
         current_app.send_task(name, args, connection=broker, countdown=wait or None, retry=False)
 
 
-def enqueue_row(name: str, rows: QuerySet[Any]) -> bool:
-    """Enqueue a task for the one row of `rows` and note the time in its `rung_at`.
+def enqueue_row(name: str, rows: QuerySet[Any], pk: int) -> bool:
+    """Enqueue a task for the row `pk` of `rows` and note the time in its `rung_at`.
 
-    Returns False when the broker is down: the next sweep enqueues it.
+    Returns False when the broker is down: the next sweep enqueues it. The row may be gone by now: the task
+    then finds nothing to do.
     """
-    at = timezone.now()
+    at, rows = timezone.now(), rows.filter(pk=pk)
     rows.update(rung_at=at)
-    pk = rows.values_list("pk", flat=True).get()
     try:
         send_task(name, [pk])
     except OperationalError as error:

@@ -85,7 +85,7 @@ class LeasedRows(Generic[Row]):
 
     def enqueue(self, pk: int) -> bool:
         """Enqueue the task of one row. False when the broker is down: the next sweep enqueues it."""
-        return enqueue_row(self.task, self.model.objects.filter(pk=pk))
+        return enqueue_row(self.task, self.model.objects.all(), pk)
 
     def sweep(self) -> None:
         """Enqueue what waits, up to the first row that the broker refuses."""

@@ -12,7 +12,7 @@ from alignment.baselines import worker as runner
 from alignment.baselines.core import out_of_fold
 from alignment.baselines.queries import baselines as selectors
 from alignment.baselines.queries.baselines import part_of, scope_of
-from alignment.baselines.worker import training_work, trainings_waiting
+from alignment.baselines.worker import TRAININGS, training_work, trainings_waiting
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
@@ -168,3 +168,7 @@ def test_the_page_of_a_criterion_waits_as_the_report_does(large: Compared, lead:
     assert "Waiting for a worker." in waiting and f'hx-get="{part}"' in waiting
     train(BaselineTraining.objects.get().pk)
     assert "Polite" in text_of(lead.get(part, headers=HTMX))
+
+
+def test_a_training_that_ended_meanwhile_is_enqueued_without_harm() -> None:
+    assert TRAININGS.enqueue(404)
