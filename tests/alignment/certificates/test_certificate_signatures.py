@@ -70,7 +70,7 @@ def test_anothers_key_makes_it_forged(certificate: Certificate, lead: Client) ->
 
 
 def test_our_key_without_our_record_is_unknown(certificate: Certificate, compared: Compared) -> None:
-    body = certificate.body | {"run": 999}
+    body = certificate.body | {"run": 999999}
     assert certificate_verified(body=body, signature=sign(body, signing_key())).word == "unknown"
 
 

@@ -204,8 +204,8 @@ def test_verdicts_are_from_the_newest_run_of_each_judge_by_default(filled: Path)
 
 def test_a_wrong_set_run_or_place_is_refused(filled: Path) -> None:
     assert "there is no chat set 'x'" in refused("export", "chats", "--set", "x")
-    assert "the chat set 'calibration' has no run 999" in refused(
-        "export", "verdicts", "--set", "calibration", "--run", 999
+    assert "the chat set 'calibration' has no run 999999" in refused(
+        "export", "verdicts", "--set", "calibration", "--run", 999999
     )
     assert "--run: only for verdicts" in refused("export", "chats", "--set", "calibration", "--run", 1)
     assert "invalid choice" in refused("export", "rubric", "--set", "calibration")

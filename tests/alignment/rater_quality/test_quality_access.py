@@ -38,7 +38,7 @@ def test_only_leads_find_any_of_it(compared: Compared, lead: Client, author: Cli
 def test_unknown_pages_get_404(lead: Client, compared: Compared) -> None:
     for name in ("overview", "pairs", "team", "raters_csv"):
         for page in (f"quality:{name}", f"quality:set_{name}"):
-            assert lead.get(reverse(page, args=[99])).status_code == 404
+            assert lead.get(reverse(page, args=[10**9])).status_code == 404
     missing = reverse("quality:set_criterion", args=[compared.chat_set.pk, "nonsense"])
     assert lead.get(missing).status_code == 404
 

@@ -146,7 +146,7 @@ def test_the_gate_answers_again_for_a_test_that_is_over(labelled: Path, settings
         first = regress(labelled)
     again = command("gate", str(first.answer["test"]))
     assert (again.code, again.answer) == (0, first.answer)
-    assert command("gate", "999").error == "error: there is no regression test 999"
+    assert command("gate", "999999").error == "error: there is no regression test 999999"
 
 
 def test_the_holdout_is_opened_on_record(labelled: Path, settings: Settings) -> None:

@@ -156,7 +156,7 @@ def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Clien
         ({"criterion": None}, "criterion"),
         ({"candidate_profile": "default"}, "criterion"),
         ({"criterion": None, "candidate_profile": "nobody's"}, "candidate_profile"),
-        ({"criterion": None, "candidate_profile": "default", "baseline_run": 99}, "baseline_run"),
+        ({"criterion": None, "candidate_profile": "default", "baseline_run": 10**9}, "baseline_run"),
         ({"criterion": None, "candidate_profile": "default", "version": 2}, "version"),
         ({"criterion": None, "candidate_profile": "default"}, "detail"),  # the same judge
         ({"version": 9}, "version"),
@@ -165,7 +165,7 @@ def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Clien
         ({"split": "train"}, "split"),
         ({"split": "holdout"}, "detail"),
         ({"profile": "nobody's"}, "profile"),
-        ({"policy": 99}, "policy"),
+        ({"policy": 10**9}, "policy"),
         ({"budget_usd": "0"}, "budget_usd"),
         ({"budget_usd": "1"}, "detail"),  # no price file
         ({"client_id": "x"}, "client_id"),

@@ -193,7 +193,7 @@ def test_raters_and_addresses_without_sense_find_nothing(
         tested.cell_url("fixed", key="odd"),
         tested.cell_url("fixed", key="welcome"),
         undecided.cell_url("fixed"),
-        reverse("alignment:regression_cell", args=[999, "polite", "fixed"]),
+        reverse("alignment:regression_cell", args=[999999, "polite", "fixed"]),
     ):
         assert lead.get(url).status_code == 404, url
     rater = Client()

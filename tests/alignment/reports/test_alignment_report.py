@@ -210,7 +210,7 @@ def test_what_does_not_exist_is_refused_by_name(compared: Compared, client: Clie
     pk = compared.run.pk
     assert "'nobody'" in refused("alignment_report", "--run", pk, "--against", "rater:nobody")
     assert "--against" in refused("alignment_report", "--run", pk, "--against", "majority")
-    assert "--run: there is no run 999" in refused("alignment_report", "--run", 999)
+    assert "--run: there is no run 999999" in refused("alignment_report", "--run", 999999)
     assert "--set: there is no chat set 'nothing'" in refused("alignment_report", "--set", "nothing")
     assert "--split" in refused("alignment_report", "--run", pk, "--split", "test")
     refused("alignment_report")
@@ -219,7 +219,7 @@ def test_what_does_not_exist_is_refused_by_name(compared: Compared, client: Clie
     for route in ("alignment:report_run", "api_run_report"):
         for query in ("?against=rater:nobody", "?against=majority", "?split=test"):
             assert client.get(reverse(route, args=[pk]) + query).status_code == 404
-        assert client.get(reverse(route, args=[999])).status_code == 404
+        assert client.get(reverse(route, args=[999999])).status_code == 404
 
 
 # ---------- computed once, and anew when something changed ----------

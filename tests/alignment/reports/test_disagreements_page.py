@@ -168,7 +168,7 @@ def test_without_a_disagreement_the_page_says_so(compared: Compared, lead: Clien
 def test_nonsense_in_the_address_is_not_found(compared: Compared, lead: Client) -> None:
     for query in ("?against=rater%3Anobody", "?split=test"):
         assert lead.get(urls(compared)["disagreements"] + query).status_code == 404
-    assert lead.get(reverse("alignment:disagreements", args=[999])).status_code == 404
+    assert lead.get(reverse("alignment:disagreements", args=[999999])).status_code == 404
 
 
 def test_chats_without_a_title_are_told_apart_by_their_names(compared: Compared, lead: Client) -> None:

@@ -77,8 +77,8 @@ def test_an_imported_run_and_a_missing_one_cannot_be_controlled(settings: Settin
     for act in (run_pause, run_resume, run_cancel):
         with pytest.raises(RunRefused, match=f"run {run.pk} was imported"):
             act(run=run, by=None)
-    run.pk = 999
-    assert control(run, "pause").error == "error: there is no run 999"
+    run.pk = 999999
+    assert control(run, "pause").error == "error: there is no run 999999"
 
 
 def test_of_two_that_pause_at_once_one_is_refused(settings: Settings) -> None:

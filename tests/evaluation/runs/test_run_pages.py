@@ -77,7 +77,7 @@ def test_authors_and_leads_open_every_page(
     assert [client.get(url).status_code for url in pages(run)] == [200] * 5
 
 
-@pytest.mark.parametrize("url", ["/runs/999/", "/criteria/nothing/"])
+@pytest.mark.parametrize("url", ["/runs/999999/", "/criteria/nothing/"])
 def test_what_does_not_exist_is_404(client: Client, lead_user: User, url: str) -> None:
     client.force_login(lead_user)
     assert client.get(url).status_code == 404

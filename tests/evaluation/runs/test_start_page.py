@@ -162,7 +162,7 @@ def test_another_choice_or_a_form_opened_anew_starts_another_run(lead: Client, s
     [
         ("set", ""),
         ("limit", "0"),
-        ("profile", "999"),
+        ("profile", "999999"),
         ("samples", "12"),
         ("budget_usd", "-1"),
         ("budget_usd", "0"),

@@ -360,6 +360,6 @@ def test_for_raters_and_authors_there_is_no_page(
 
 
 def test_what_is_not_there_is_not_found(lead: Client, item: Item) -> None:
-    assert lead.get(reverse("labeling:adjudicate", args=[999, "polite"])).status_code == 404
+    assert lead.get(reverse("labeling:adjudicate", args=[999999, "polite"])).status_code == 404
     assert lead.get(reverse("labeling:adjudicate", args=[item.chat.pk, "kind"])).status_code == 404
     assert lead.get(url(item, query="?kind=nonsense")).status_code == 404

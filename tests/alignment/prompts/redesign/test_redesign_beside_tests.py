@@ -78,5 +78,5 @@ def test_a_test_that_is_being_started_is_seen_by_a_redesign(golden: ChatSet, ver
 def test_a_criterion_that_is_being_retired_is_not_tested(golden: ChatSet, version: PromptVersion) -> None:
     policy_in_force()
     refused = refusal_beside(redesigned, lambda: begun(golden, version))
-    assert "no active criterion" in refused
+    assert "no longer an active criterion" in refused
     assert not RegressionTest.objects.exists() and not Run.objects.exists()

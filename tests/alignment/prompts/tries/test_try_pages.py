@@ -98,7 +98,7 @@ def test_what_is_wrong_with_a_draft_is_said(try_set: ChatSet, author: Client, au
 
 
 def test_nonsense_in_the_form_is_named_and_starts_nothing(try_set: ChatSet, author: Client) -> None:
-    for given in ({"n": 51, "what": "disagreements"}, {"what": "all"}, {"profile": 999}, {"base": 99}):
+    for given in ({"n": 51, "what": "disagreements"}, {"what": "all"}, {"profile": 999999}, {"base": 99}):
         answer = author.post(url("prompt_try"), given)
         assert (answer.status_code, "Not tried." in answer.content.decode()) == (200, True), given
     assert not Run.objects.filter(purpose="try").exists()
