@@ -31,8 +31,10 @@ dev: $(VENV)/.runtime
 
 # ---- check
 browser:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } || \
+	@command -v chromium-headless-shell >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    apt-get install -qq -y chromium-headless-shell >/dev/null; } || \
+	  command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  echo "no Chromium here and no right to install it: browser tests will be skipped (or fail where CI=true)"
 
 # The groups are explained in tests/conftest.py.
@@ -45,7 +47,7 @@ test: $(VENV)/.dev browser
 
 test-all: test
 	$(PYTEST) -m heavy tests
-	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure" tests
+	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure and (flow or not browser)" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

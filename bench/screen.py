@@ -38,7 +38,7 @@ from lace_site.management.commands.serve import start, stop, web_command
 CHATS, CRITERIA, LONG_CHAT = 30, 10, 200
 WARM = 3  # chats at the beginning that are not counted
 SAVED_MS, NEXT_MS, OPEN_S, WEIGHT_KB = 150.0, 300.0, 1.0, 150.0
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACES = {"hurried": 0.12, "unhurried": 0.5}  # seconds from key to key, the one that submits among them
 PATIENCE = 30
 

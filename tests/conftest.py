@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: the three people, the real database, and the real browser."""
 
+import gc
 import os
 import shutil
 import threading
@@ -18,6 +19,7 @@ from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from tests import browsing
 from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
 
@@ -58,6 +60,19 @@ def everybody(db: None) -> User:
 def quick_passwords() -> None:
     """Slow hashing protects real passwords; here it would only slow down every sign-in."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_found_on_request() -> None:
+    """Every new client would read the list of all files first."""
+    settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def modules_are_no_garbage() -> None:
+    """What was imported stays: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -122,33 +137,42 @@ def module_rows(
 
 @pytest.fixture(scope="module")
 def rows_once(request: pytest.FixtureRequest, module_rows: Callable[[Callable[[], Any]], Any]) -> RowsOnce:
-    """`rows_once("compared", make_compared)`: for a module in which every test uses that fixture.
+    """`rows_once("compared", make_compared)`: for a module of which two tests or more use that fixture.
 
-    None where others expect to find nothing: then each test makes its own.
+    Its tests without such rows run first (see `pytest_collection_modifyitems`). None where tests use other
+    rows made once: each would meet those of the others, so each test makes its own.
     """
 
     def make(fixture: str, build: Callable[[], Any]) -> Any:
-        tests = [item for item in request.session.items if item.path == request.path]
-        users = [
-            fixture in getattr(item, "fixturenames", ()) for item in tests if "pure" not in item.keywords
-        ]
+        tests = [item for item in request.session.items if item.path == request.path and uses_rows_once(item)]
+        users = [fixture in getattr(item, "fixturenames", ()) for item in tests]
         return module_rows(build) if all(users) and len(users) > 1 else None
 
     return make
 
 
+def uses_rows_once(item: pytest.Item) -> bool:
+    """Whether the test starts from rows that `rows_once` makes."""
+    return any(name.endswith("_once") and name != "rows_once" for name in getattr(item, "fixturenames", ()))
+
+
 # ---------- groups ----------
 
 GROUPS = {
-    "browser": "needs a real browser; `make test` runs it on SQLite alone",
+    "browser": "needs a real browser, so one database is enough: SQLite",
+    "flow": "a browser test that walks a whole way; `make test-all` runs it on PostgreSQL, too",
     "sweep": "asks every route; `make test` runs it on SQLite alone",
     "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
     "both": "`make test` runs it on PostgreSQL, too (set here, from the folder)",
 }
-# Where rows are locked, leased, drawn and written in bulk: what the two databases may do differently.
-ON_BOTH = ("common", "labeling", "evaluation", "alignment/comparison", "alignment/label_planning")
-ON_BOTH_PATHS = tuple(f"tests/{folder}/" for folder in ON_BOTH)
+# Where rows are locked, leased, sampled and written in bulk: what the two databases may do differently.
+ON_BOTH = {
+    "alignment": ("comparison", "label_planning"),
+    "evaluation": ("gateway", "runs"),
+    "labeling": ("adjudication", "consensus", "jobs", "rating", "sets", "transfer"),
+}
+ON_BOTH_PATHS = tuple(f"tests/{app}/{feature}/" for app, features in ON_BOTH.items() for feature in features)
 ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
@@ -177,20 +201,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
 
-    Of these the large modules first, so that no process is left alone with one.
+    Of these the large modules first, so that no process is left alone with one. Within a module the tests
+    that find nothing in the database come before those that share rows.
     """
     sizes = Counter(item.path for item in items)
+    order = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
 
-    def place(item: pytest.Item) -> tuple[bool, int]:
+    def place(item: pytest.Item) -> tuple[bool, int, int, bool]:
         is_browser = item.get_closest_marker("browser") is not None
-        return is_browser, -sizes[item.path] if is_browser else 0
+        return is_browser, -sizes[item.path] if is_browser else 0, order[item.path], uses_rows_once(item)
 
     items.sort(key=place)
 
 
 # ---------- browser ----------
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The headless shell first: it draws no window, which halves the time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(autouse=True)
@@ -232,3 +259,10 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
     """No transitions: a check of contrast must not meet colours half way."""
     return {**browser_context_args, "reduced_motion": "reduce"}
+
+
+@pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.heavy)])
+def each_scheme(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests with `assert_fine`: the scheme of the first size, the next sizes take turns."""
+    if request.param == "dark":
+        monkeypatch.setattr(browsing, "schemes", ("dark", "light"))

@@ -3,7 +3,7 @@
 The rows stand in tests/routes.py, what they act on in tests/world.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -24,6 +24,11 @@ ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
 LEAD_ON = ("home", "login", "alignment:chat_newest")  # to the page that is meant
 UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"
+
+
+def one_by_one(people: Sequence[str], *quick: str) -> list[Any]:
+    """The people as parameters: `make test` tries these, `make test-all` everybody."""
+    return [pytest.param(one, marks=[] if one in quick else pytest.mark.heavy) for one in people]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,7 @@ def test_every_route_has_a_row_and_every_row_a_route() -> None:
     assert not stale, f"tests/routes.py has rows of routes that are gone: {', '.join(stale)}"
 
 
-@pytest.mark.parametrize("person", PEOPLE)
+@pytest.mark.parametrize("person", one_by_one(PEOPLE, "anonymous", "rater", "author", "lead"))
 def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World, person: str) -> None:
     wrong, signed_in = [], world.client(person)
     for name, case in ALL:
@@ -84,7 +89,7 @@ def is_sign_in(answer: Any) -> bool:
     return answer.status_code == 302 and str(answer["Location"]).startswith(reverse("login"))
 
 
-@pytest.mark.parametrize("person", NAMED)
+@pytest.mark.parametrize("person", one_by_one(NAMED, "lead"))
 def test_what_there_is_not_is_a_404_for_everybody(world: World, person: str) -> None:
     found, client, routes = [], world.client(person), own_routes()
     for name, case in ALL:
@@ -99,16 +104,16 @@ def test_what_there_is_not_is_a_404_for_everybody(world: World, person: str) -> 
     assert not found, "\n".join(found)
 
 
-def test_no_change_passes_without_the_csrf_token(world: World) -> None:
+@pytest.mark.parametrize("person", one_by_one(["anonymous", "rater", "lead"], "lead"))
+def test_no_change_passes_without_the_csrf_token(world: World, person: str) -> None:
     passed = []
-    for person in ("anonymous", "rater", "lead"):
-        client = world.client(person, enforce_csrf_checks=True)
-        for name, (case, *_) in ROUTES.items():
-            url = url_of(name, world.args, case.args)
-            for method in UNSAFE:
-                answer = client.generic(method, url, "{}", content_type="application/json")
-                if answer.status_code not in ((401, 403) if person == "anonymous" else (403,)):
-                    passed.append(f"{method} {url} ({name}) as {person}: {answer.status_code}")
+    client = world.client(person, enforce_csrf_checks=True)
+    for name, (case, *_) in ROUTES.items():
+        url = url_of(name, world.args, case.args)
+        for method in UNSAFE:
+            answer = client.generic(method, url, "{}", content_type="application/json")
+            if answer.status_code not in ((401, 403) if person == "anonymous" else (403,)):
+                passed.append(f"{method} {url} ({name}): {answer.status_code}")
     assert not passed, "\n".join(passed)
 
 
@@ -119,12 +124,24 @@ BLIND_LEAD = [scope for scope in LEAD if scope != "see_holdout"]
 @pytest.mark.parametrize(
     ("owner", "scopes", "good_for"),
     [
-        ("lead", AUTHOR, lambda case: case.allows("author")),
-        ("both", AUTHOR, lambda case: case.allows("author")),
-        ("both", ["label_chats"], lambda case: set(RATERS) <= set(case.may)),
-        ("lead", BLIND_LEAD, lambda case: case.allows("lead") and not names_holdout(case)),
+        pytest.param("lead", AUTHOR, lambda case: case.allows("author"), id="lead as author"),
+        pytest.param(
+            "both", AUTHOR, lambda case: case.allows("author"), id="both as author", marks=pytest.mark.heavy
+        ),
+        pytest.param(
+            "both",
+            ["label_chats"],
+            lambda case: set(RATERS) <= set(case.may),
+            id="both as rater",
+            marks=pytest.mark.heavy,
+        ),
+        pytest.param(
+            "lead",
+            BLIND_LEAD,
+            lambda case: case.allows("lead") and not names_holdout(case),
+            id="lead without holdout",
+        ),
     ],
-    ids=["lead as author", "both as author", "both as rater", "lead without holdout"],
 )
 def test_a_token_opens_what_its_scopes_name_and_its_user_may(
     world: World, owner: str, scopes: list[str], good_for: Callable[[Case], bool]

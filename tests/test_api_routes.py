@@ -38,6 +38,7 @@ def asked(client: Client, route: Route, method: str, headers: dict[str, str] | N
     return int(answer.status_code)
 
 
+@pytest.mark.heavy
 def test_a_token_of_all_scopes_is_answered_as_the_session_is(session: Client, secret: str) -> None:
     make_desk()
     assert len(ROUTES) > 10

@@ -178,6 +178,7 @@ def read_disagreement(page: Page, row: dict[str, Any]) -> None:
     expect(steps.last).to_contain_text(f"On {row['criterion']} the messages lead me to say {word}.")
 
 
+@pytest.mark.flow
 @pytest.mark.browser
 def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
     page: Page, live_server: LiveServer, tmp_path: Path

@@ -119,6 +119,7 @@ def manage(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.heavy
 def test_the_real_command_line_keeps_the_codes(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'empty.sqlite3'}"
     file = tmp_path / "chats.jsonl"

@@ -354,6 +354,7 @@ def test_a_renamed_rater_stands_under_the_new_name(compared: Compared, lead: Cli
     assert "Anna B." in {row["rater"] for row in document(lead, compared)["people"]["raters"]}
 
 
+@pytest.mark.heavy
 def test_queries_depend_on_neither_chats_nor_raters_nor_topics(compared: Compared, lead: Client) -> None:
     state_probabilities()
     lead.get(page_url(compared))

@@ -241,6 +241,7 @@ def test_evaluate_plans_three_small_runs_and_a_second_start_asks_nothing(setting
     assert runs[first["runs"][1]].reused == 2  # reflection's drafts are the questions that direct has asked
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 def test_a_start_that_the_endpoint_cut_short_is_finished_by_the_next(settings: Settings) -> None:
     answers = 0

@@ -40,6 +40,7 @@ def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
         yield signed_in
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_its_page_is_accessible_and_no_wider_than_the_window(
     lead: Page, live_server: LiveServer, leagued: Compared
 ) -> None:

@@ -27,6 +27,8 @@ def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
         yield signed_in
 
 
+@pytest.mark.flow
+@pytest.mark.usefixtures("each_scheme")
 def test_a_lead_previews_a_sample_creates_it_and_opens_a_job(
     lead: Page, live_server: LiveServer, bare: Compared
 ) -> None:

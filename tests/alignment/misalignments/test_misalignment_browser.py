@@ -245,6 +245,7 @@ def test_text_typed_while_a_cause_is_saved_is_not_lost(triage: Page) -> None:
     assert Misalignment.objects.get(pk=first).note == "Half a note"
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_the_page_is_accessible_and_fits(triage: Page) -> None:
     triage.keyboard.press("1")
     saved(triage)

@@ -181,6 +181,7 @@ def test_the_same_chat_on_two_criteria_is_two_questions() -> None:
 rows = st.lists(st.sampled_from([TRUE, FALSE, NA, -9]), min_size=8, max_size=8).map(tuple)
 
 
+@pytest.mark.heavy
 @given(st.lists(rows, min_size=2, max_size=5))
 def test_pair_tables_equal_scikit_learn(raters: list[tuple[int, ...]]) -> None:
     if all(value == -9 for row in raters for value in row):

@@ -71,6 +71,7 @@ def started_by_keyboard(lead: Page, url: str, number: int) -> RegressionTest:
     return RegressionTest.objects.latest("id")
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 @pytest.mark.timeout(300)
 def test_a_version_passes_and_is_released_and_a_worse_one_fails_and_is_overridden(
@@ -138,6 +139,7 @@ def test_the_estimate_rests_while_nobody_touches_the_form(
     lead.wait_for_load_state("networkidle")
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(lead: Page, live_server: LiveServer) -> None:
     compared = make_compared()
     several = [verdicts(right=200, ceiling=0.9), verdicts(fixed=2, broken=4, right=194, key="wrong_fact")]

@@ -20,6 +20,7 @@ def shares() -> list[dict[str, float]]:
     return [covered(cell, sets=150, sets_of_many=30) for cell in CELLS]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name",
     [

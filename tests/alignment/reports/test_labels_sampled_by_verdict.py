@@ -105,6 +105,7 @@ def test_a_report_of_other_probabilities_is_another_report() -> None:
     assert answers_hash(one, key=b"k") != answers_hash(two, key=b"k")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("labelled", [Drawn(60, 40, 10), Drawn(60, 40, 0), Drawn(0, 60, 30)])
 def test_nineteen_of_twenty_intervals_hold_what_was_planted(labelled: Drawn) -> None:
     found = drawn_by_verdict(labelled, tpr=0.9, tnr=0.7, share=0.8, sets=120)

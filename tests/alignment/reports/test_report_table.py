@@ -102,6 +102,7 @@ def test_no_cell_is_a_formula(compared: Compared, lead: Client) -> None:
 # ---------- queries ----------
 
 
+@pytest.mark.heavy
 def test_page_and_table_ask_no_more_of_400_chats_than_of_40(
     compared: Compared, lead: Client, author: Client
 ) -> None:

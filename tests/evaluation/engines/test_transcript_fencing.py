@@ -63,6 +63,7 @@ def test_no_chat_forges_a_fence_or_leaves_its_mark(chat: Chat) -> None:
     assert_contained(chat)
 
 
+@pytest.mark.heavy
 @settings(max_examples=250)
 @given(st.integers(0, 2**32))
 def test_none_of_ten_thousand_hostile_chats_forges_a_fence(seed: int) -> None:

@@ -145,6 +145,7 @@ def test_one_server_is_shared_by_threads_and_processes(base_url: str, directory:
     assert alive(server_pid(directory))  # the other process has ended; our server has not
 
 
+@pytest.mark.heavy
 @needs_model
 def test_threads_that_start_together_start_one_server(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
@@ -158,6 +159,7 @@ def test_threads_that_start_together_start_one_server(tmp_path: Path) -> None:
     assert not alive(pid)
 
 
+@pytest.mark.heavy
 @needs_model
 def test_a_killed_server_is_started_again_for_the_next_attempt(tmp_path: Path) -> None:
     with embedded.running(tmp_path) as url:
@@ -168,6 +170,7 @@ def test_a_killed_server_is_started_again_for_the_next_attempt(tmp_path: Path) -
     assert answered.kind in ("answered", "cut_off")
 
 
+@pytest.mark.heavy
 @needs_model
 def test_the_server_ends_with_the_process_that_started_it_and_others_start_anew(tmp_path: Path) -> None:
     script = (
@@ -192,6 +195,7 @@ def test_the_server_ends_with_the_process_that_started_it_and_others_start_anew(
         assert alive(server_pid(tmp_path))
 
 
+@pytest.mark.heavy
 @needs_model
 def test_a_stale_address_file_is_not_believed(tmp_path: Path) -> None:
     address = tmp_path / f"embedded-{embedded.model_sha256()[:12]}.json"
@@ -212,6 +216,7 @@ def test_a_server_that_cannot_start_is_one_clear_error(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.heavy
 @needs_model
 def test_it_starts_where_the_system_has_no_openmp_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

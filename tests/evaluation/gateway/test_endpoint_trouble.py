@@ -143,6 +143,7 @@ def test_a_chat_over_the_models_context_is_too_long_and_never_cut(settings: Sett
     assert again.answer["reused"] == ANSWERED + 1
 
 
+@pytest.mark.heavy
 def test_the_key_is_in_no_output_no_log_and_no_table(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:

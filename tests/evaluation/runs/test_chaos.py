@@ -42,6 +42,7 @@ def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, 
     assert found.repeated <= KILLS * SLOTS
 
 
+@pytest.mark.heavy
 def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
     server: Server, settings: Settings
 ) -> None:

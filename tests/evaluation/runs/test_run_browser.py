@@ -68,6 +68,7 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     assert (started.units_total, started.options["limit"]) == (1, 1)
 
 
+@pytest.mark.flow
 def test_the_run_page_follows_the_run_without_a_reload(lead: Page, live_server: LiveServer, run: Run) -> None:
     lead.goto(f"{live_server.url}/runs/{run.pk}/")
     lead.evaluate("window.same = true")
@@ -99,6 +100,7 @@ def test_pause_keeps_the_focus_while_the_page_follows_and_cancel_asks_once_more(
     expect(lead.get_by_role("heading", level=1)).to_contain_text("Cancelled")
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, run: Run
 ) -> None:

@@ -89,6 +89,7 @@ def test_an_empty_workspace_says_what_to_do(client: Client, lead_user: User, nam
     assert "python manage.py" in client.get(reverse(name)).content.decode()
 
 
+@pytest.mark.heavy
 def test_no_page_asks_more_queries_for_4000_chats_than_for_40(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_second_lead_confirms_before_a_decision_is_replaced(screen: Page, item
     assert Adjudication.objects.get(replaced_at=None).reason == "Not at all."
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_queue_and_item_are_accessible_and_no_wider_than_the_screen(screen: Page) -> None:
     assert_fine(screen, "queue")
     start(screen)

@@ -40,6 +40,7 @@ def test_a_token_is_made_by_keyboard_used_and_revoked(page: Page, live_server: L
         assert Client().get(reverse("api_runs"), headers=headers).status_code == 401
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(page: Page, live_server: LiveServer) -> None:
     with lead_signed_in(page, live_server.url):
         page.goto(live_server.url + reverse("labeling:token_list"))

@@ -165,6 +165,7 @@ def test_gold_comes_at_other_places_for_each_rater_and_the_seed_decides_them() -
     assert len(places) == 2
 
 
+@pytest.mark.heavy
 def test_nothing_that_a_rater_can_count_tells_gold_from_other_chats() -> None:
     desk = make_desk(chats=20, raters=2)
     job = desk.opened(overlap=2, gold_set=gold_set_of(desk, chats=6), gold_rate=0.2)
@@ -250,6 +251,7 @@ def test_a_closed_job_gives_and_takes_nothing_more_and_keeps_what_there_is(lead_
 # ---------- cost ----------
 
 
+@pytest.mark.heavy
 def test_the_next_chat_takes_the_same_number_of_queries_at_40_and_2000_chats() -> None:
     desk = make_desk(chats=1, raters=2)
     counts = []

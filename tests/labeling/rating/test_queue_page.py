@@ -139,6 +139,7 @@ def test_a_skipped_chat_is_out_of_the_raters_count_and_in_the_others(desk: Desk)
     assert queue_for(rater=desk.raters[1]).jobs[0].total == 3
 
 
+@pytest.mark.heavy
 def test_the_queue_takes_the_same_number_of_queries_at_40_and_4000_chats(rater: Client, desk: Desk) -> None:
     counts = []
     submit_next(desk)

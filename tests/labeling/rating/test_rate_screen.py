@@ -225,6 +225,7 @@ def test_a_submitted_chat_can_be_corrected_and_leads_back_to_the_chat_in_work(
 WINDOWS = [(1280, 720), (640, 360), (390, 844)]  # 640 is 1280 at 200 % zoom
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(screen: Page) -> None:
     screen.keyboard.press("t")
     screen.keyboard.press("e")
@@ -238,6 +239,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(screen: Page) -> None
         screen.keyboard.press("Escape")
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_on_the_queue(screen: Page, live_server: LiveServer) -> None:
     screen.goto(live_server.url + reverse("labeling:queue"))
     assert_fine(screen, sizes=WINDOWS)

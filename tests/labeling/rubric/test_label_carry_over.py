@@ -214,6 +214,7 @@ def labelled(desk: Desk, *, to: int) -> None:
         )
 
 
+@pytest.mark.heavy
 def test_the_preview_takes_the_same_statements_at_20_and_400_chats(desk: Desk) -> None:
     spent = []
     for chats in (20, 400):
@@ -225,6 +226,7 @@ def test_the_preview_takes_the_same_statements_at_20_and_400_chats(desk: Desk) -
     assert spent[0] == spent[1]
 
 
+@pytest.mark.heavy
 def test_a_batch_of_chats_is_read_in_one_statement(desk: Desk) -> None:
     labelled(desk, to=400)
     with CaptureQueriesContext(connection) as queries:

@@ -47,6 +47,7 @@ def test_brackets_and_quotes_inside_texts_are_texts(tmp_path: Path) -> None:
         list(read_objects(path))
 
 
+@pytest.mark.heavy
 def test_a_large_export_is_read_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     with path.open("w", encoding="utf-8") as file:

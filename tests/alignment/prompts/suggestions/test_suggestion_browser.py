@@ -40,6 +40,7 @@ def open_panel(page: Page, live_server: LiveServer) -> None:
     expect(page.locator("#suggestions")).not_to_contain_text("Looking for disagreements")
 
 
+@pytest.mark.flow
 def test_asked_by_keyboard_followed_without_a_reload_and_taken_over(
     lead: Page, live_server: LiveServer, parted: Parted
 ) -> None:
@@ -109,6 +110,7 @@ def test_dismissed_it_goes_and_is_opened_again_from_the_list(
     expect(lead.get_by_role("heading", name=REASON)).to_be_visible()
 
 
+@pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,
     live_server: LiveServer,

@@ -72,6 +72,7 @@ def test_the_exact_messages_unfold_by_keyboard_and_stay_so(panel: Page) -> None:
     assert faults(panel) == []
 
 
+@pytest.mark.flow
 def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     panel.get_by_role("radio", name="the newest").check()
     expect(panel.locator("#try-estimate")).to_contain_text("7 chats")
