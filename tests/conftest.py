@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
@@ -126,6 +127,7 @@ def module_rows(
 
     def make(build: Callable[[], Rows]) -> Rows:
         with django_db_blocker.unblock():
+            assert not connection.in_atomic_block, "a test began before its rows: let it name their fixture"
             rows = build()
             states.enter_context(django_db_setup.saved())
         return rows

@@ -109,3 +109,9 @@ def imported() -> set[str]:
 def test_every_runtime_pin_has_an_importer(name: str, imported: set[str]) -> None:
     modules = {top for top, owners in importlib.metadata.packages_distributions().items() if name in owners}
     assert modules & imported or STARTED.get(name), f"nothing imports {name}: {sorted(modules)}"
+
+
+def test_the_tests_of_a_module_stay_in_one_process(request: pytest.FixtureRequest) -> None:
+    """It sets up their rows once. xdist writes the group of a test behind its name."""
+    if hasattr(request.config, "workerinput"):
+        assert request.node.nodeid.endswith("@tests/test_rooms.py")

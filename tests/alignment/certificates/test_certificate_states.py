@@ -78,6 +78,7 @@ def test_an_article_that_no_criterion_of_it_reads_does_not(in_use: Certificate) 
     assert why(in_use) == ("valid", ())
 
 
+@pytest.mark.usefixtures("compared")
 @pytest.mark.parametrize("whose", ["certificate", "in_use"])
 def test_another_question_ends_it_of_every_judge(request: pytest.FixtureRequest, whose: str) -> None:
     row = request.getfixturevalue(whose)
@@ -95,6 +96,7 @@ def test_a_retired_criterion_ends_it(certificate: Certificate) -> None:
     assert why(certificate) == ("expired", ("polite: the criterion was retired",))
 
 
+@pytest.mark.usefixtures("compared")
 @pytest.mark.parametrize("whose", ["certificate", "in_use"])
 def test_another_tier_ends_it_of_every_judge(request: pytest.FixtureRequest, whose: str) -> None:
     row = request.getfixturevalue(whose)
