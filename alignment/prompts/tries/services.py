@@ -21,7 +21,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
-from evaluation.prompts.services.tries import try_ensure
+from evaluation.prompts.services.drafts import try_ensure
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.runs.services.estimates import estimate_for
