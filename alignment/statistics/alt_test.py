@@ -97,7 +97,7 @@ def _share(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def replacement(
+def alt_test(
     labels: NDArray[np.integer],
     judge: NDArray[np.integer],
     *,
@@ -117,7 +117,7 @@ def replacement(
 
     Returns
     -------
-    Replacement : without cases, and with a reason, for fewer than 3 raters with 30 comparable chats each.
+    AltTest : without cases, and with a reason, for fewer than 3 raters with 30 comparable chats each.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def replacement(
     Examples
     --------
     >>> labels = np.tile([[1, 1, 1], [0, 0, 0]], (50, 1))
-    >>> result = replacement(labels, np.ones(100, dtype=int), seed=1)
+    >>> result = alt_test(labels, np.ones(100, dtype=int), seed=1)
     >>> result.alt_test, result.balanced
     (False, False)
     """

@@ -40,7 +40,7 @@ class ShownStep:
     ----------
     argued : the answer that an advocate had to argue for, None for other roles.
     decides : whether the verdict is read from this step.
-    said : verdict in the step's answer, None for an advocate.
+    verdict : verdict in the step's answer, None for an advocate.
     marked : whether the text contains the automatic quote marks, as the Judge read them.
     call : the model call, if there was one.
     """
@@ -51,7 +51,7 @@ class ShownStep:
     text: str
     argued: bool | None = None
     decides: bool = False
-    said: StepAnswer | None = None
+    verdict: StepAnswer | None = None
     marked: bool = False
     call: Step | None = None
 
@@ -68,7 +68,7 @@ class ShownAnswer:
     first: int
     last: int
     steps: tuple[ShownStep, ...]
-    said: StepAnswer
+    verdict: StepAnswer
     is_final: bool
 
     @property
@@ -144,7 +144,7 @@ def _answers(
         part = parts[window] if window < len(parts) else parts[-1]
         steps = tuple(group)
         shown = tuple(_step(step, steps, engine, criterion, part) for step in _last_of_each(steps))
-        final = next((step.said for step in shown if step.decides and step.said), StepAnswer("none"))
+        final = next((step.verdict for step in shown if step.decides and step.verdict), StepAnswer("none"))
         numbers = [message.n for message in part.messages] or [0]
         answers.append(
             ShownAnswer(
@@ -179,13 +179,13 @@ def _step(
         text=mark_quotes(text=step.text, chat=part) if advocate else step.text,
         argued=None if stance is None else argued_answer(criterion, argues=stance),
         decides=step.role == FINAL_ROLES.get(engine),
-        said=None if advocate else _said(step, of_answer, criterion),
+        verdict=None if advocate else _verdict_in(step, of_answer, criterion),
         marked=advocate,
         call=step,
     )
 
 
-def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> StepAnswer:
+def _verdict_in(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> StepAnswer:
     """The verdict in an answer: read by rules, else by the formatter, else the reason for none."""
     if step.state != ModelCall.State.ANSWERED.label:
         return StepAnswer(step.state.lower().replace(" ", "_"))

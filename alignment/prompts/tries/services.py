@@ -193,7 +193,7 @@ def _disagreements(
 
 def _pairs(latest: LatestVerdicts, members: QuerySet[ChatSetMember]) -> QuerySet[Verdict, tuple[int, int]]:
     """Return the disagreements on these members' chats as pairs of chat and verdict id."""
-    disagreements = latest.parted.filter(chat__in=members.values("chat"))
+    disagreements = latest.disagreements.filter(chat__in=members.values("chat"))
     return disagreements.values_list("chat_id", "pk")
 
 

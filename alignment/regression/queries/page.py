@@ -87,7 +87,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "more_labels": body.get("more_labels"),
         "openings": _openings(test),
         "retest_url": _retest_url(test),
-        "drawn": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
+        "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
     return context | regression_progress(test)
 

@@ -18,8 +18,8 @@ from alignment.certificates.services.certificates import (
 )
 from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
@@ -30,7 +30,7 @@ from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
 from tests.factories.certificates import RECIPE
 from tests.factories.compared_runs import Compared, add_chats, text_of
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.sampled_labels import answer
 
 pytestmark = pytest.mark.django_db

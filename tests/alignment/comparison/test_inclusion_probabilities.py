@@ -9,15 +9,15 @@ import pytest
 from alignment.comparison.core.codes import JudgeCode
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.factories.compared_runs import JUDGE, Compared, add_chats
 from tests.factories.judge_comparison import judged
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.report_data import UNLABELLED, F, T
 from tests.factories.sampled_labels import answer, drawn, entry
 

@@ -10,7 +10,7 @@ from alignment.criterion_report.core import by_part, diagram, length_bins, proba
 from alignment.criterion_report.core.raters import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
 from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.alt_test import FEW_RATERS, replacement
+from alignment.statistics.alt_test import FEW_RATERS, alt_test
 from alignment.statistics.label_needs import LabelCounts
 from tests.factories.report_data import F, T
 
@@ -125,7 +125,7 @@ def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() 
     given, judge = planted()
     found = rater_comparison(given, judge, raters=3, counts=LABELS, seed=1)
     labels = np.array([1 - given.values[given.raters == rater] for rater in range(3)]).T
-    expected = replacement(labels, 1 - judge.astype(int), seed=1)
+    expected = alt_test(labels, 1 - judge.astype(int), seed=1)
     body = found.as_json()["stand_in"]
     assert (body["balanced"], body["alt_test"], body["winning_rate"], body["raters"]) == (
         expected.balanced,

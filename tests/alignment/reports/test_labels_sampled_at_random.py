@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.plan import criterion_plans
-from alignment.label_planning.services.draw_preview import SampleRequest, preview_sample
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest, preview_sample
 from evaluation.models.runs import Run, RunChat
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_open
@@ -18,7 +18,7 @@ from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared, text_of
-from tests.factories.label_draws import BARE, DRAW, estimate_url, strip, wish_of
+from tests.factories.label_samples import BARE, DRAW, estimate_url, strip, wish_of
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_rater

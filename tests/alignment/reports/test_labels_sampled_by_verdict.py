@@ -12,8 +12,8 @@ from alignment.comparison.core.data_hash import answers_hash
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.prompts.queries.version_metrics import VersionMetrics, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
@@ -25,7 +25,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import JUDGE, Compared, add_chats, text_of
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.report_data import NA, UNLABELLED, F, T, criterion
 from tests.factories.rows import make_set

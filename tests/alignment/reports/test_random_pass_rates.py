@@ -9,8 +9,8 @@ from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData, JudgeCode
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.reports.queries.reports import alignment_report
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.prediction_powered import ppi_share
@@ -19,7 +19,7 @@ from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.report_data import UNLABELLED, F, T, criterion, pairs, report, spec
 from tests.factories.sampled_labels import answer, polite_of
 

@@ -225,7 +225,7 @@ def test_a_disagreeing_chat_shows_labels_verdict_and_the_whole_rationale(
         row for group in page.context["rows"] for row in group["rows"] if row["criterion"]["key"] == "polite"
     )
     assert line["differ"]
-    assert (line["people"].agreeing, line["people"].raters) == (2, 3)
+    assert (line["human"].agreeing, line["human"].raters) == (2, 3)
 
 
 def test_without_a_named_criterion_the_first_disagreement_is_open(compared: Compared, lead: Client) -> None:

@@ -129,7 +129,7 @@ def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
         ("minimum_false", -1),
         ("minimum_rate", 1.2),
         ("balanced_low_above", -0.1),
-        ("largest_silent", 1.1),
+        ("largest_abstention", 1.1),
     ],
 )
 def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:

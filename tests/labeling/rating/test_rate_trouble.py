@@ -105,7 +105,7 @@ def test_an_error_of_the_server_is_not_called_offline(screen: Page, problems: li
 def test_what_goes_wrong_with_saving_is_heard_once_and_so_is_its_end(
     screen: Page, problems: list[str]
 ) -> None:
-    heard = screen.locator("#heard")
+    heard = screen.locator("#announcement")
     expect(heard).to_have_attribute("role", "status")
     screen.keyboard.press("t")
     saved(screen)

@@ -71,7 +71,7 @@ def test_the_draft_is_asked_about_the_newest_disagreements(
 def test_at_most_so_many_are_taken(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements(3))
-    newest = latest_verdicts(criterion=polite(), champion=champion()).parted.values_list(
+    newest = latest_verdicts(criterion=polite(), champion=champion()).disagreements.values_list(
         "chat__external_id", flat=True
     )
     expected = [case for case in newest if case in OPEN_AND_WRONG][:3]

@@ -4,15 +4,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from alignment.label_planning.services.draw_preview import preview_sample
-from alignment.label_planning.services.draws import create_sample, sample_source
+from alignment.label_planning.services.sample import create_sample, sample_source
+from alignment.label_planning.services.sample_preview import preview_sample
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.people import AuditEvent, Role, User
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats
-from tests.factories.label_draws import BARE, few_of, strip, wish_of
+from tests.factories.label_samples import BARE, few_of, strip, wish_of
 from tests.factories.rows import make_rater, make_set, make_user
 
 pytestmark = pytest.mark.django_db
