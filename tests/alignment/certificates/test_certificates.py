@@ -63,7 +63,7 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
     assert any(limit.startswith("no claim about languages") for limit in body["limits"])
 
 
-def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead_user: User) -> None:
+def test_labels_sampled_by_verdict_are_named(compared: Compared, lead_user: User) -> None:
     add_chats(compared, to=100)
     strip(compared, range(9, 101))
     scope = Scope(compared.chat_set, compared.run)

@@ -50,7 +50,7 @@ def polite_of(compared: Compared, run: Run | None = None) -> dict[str, Any]:
 
 
 @pytest.mark.django_db
-def test_chats_of_two_draws_from_one_run_weigh_alike_within_a_verdict(
+def test_chats_of_two_samples_from_one_run_weigh_the_same_within_a_verdict(
     bare: Compared, lead_user: User
 ) -> None:
     for name in ("first", "second"):
@@ -67,7 +67,7 @@ def test_chats_of_two_draws_from_one_run_weigh_alike_within_a_verdict(
 
 
 @pytest.mark.django_db
-def test_chats_drawn_by_another_judges_verdict_are_counted_in_no_figure(
+def test_chats_sampled_by_another_judges_verdict_are_counted_in_no_figure(
     bare: Compared, lead_user: User
 ) -> None:
     other = judged(bare, "another", lambda key, n: not JUDGE[key](n) if n % 3 == 0 else JUDGE[key](n))
@@ -81,7 +81,7 @@ def test_chats_drawn_by_another_judges_verdict_are_counted_in_no_figure(
     )
 
 
-def test_silence_counts_as_often_as_the_chats_were_likely_to_be_drawn() -> None:
+def test_abstentions_are_weighted_by_the_inclusion_probability() -> None:
     # 1 in 2 of the chats judged False was drawn, of the others 1 in 10: each silent one stands for ten.
     human = [T] * 60 + [F] * 60 + [T] * 40 + [F] * 6 + [UNLABELLED] * 400
     judge = [F] * 10 + [T] * 50 + [F] * 60 + [T] * 40 + [JudgeCode.REFUSED] * 6 + [T] * 400
@@ -91,7 +91,7 @@ def test_silence_counts_as_often_as_the_chats_were_likely_to_be_drawn() -> None:
     assert "the judge abstained on 6 of 66 chats with a human False, 33% when weighted" in found["reasons"]
 
 
-def test_peoples_rate_covers_the_chats_that_the_judge_left_open() -> None:
+def test_the_human_rate_covers_the_chats_on_which_the_judge_abstained() -> None:
     # All chats judged False were drawn, a tenth of the others, half of the silent ones.
     human = [F] * 30 + [T] * 40 + [F] * 20 + [UNLABELLED] * 380
     judge = [F] * 30 + [T] * 40 + [JudgeCode.REFUSED] * 20 + [T] * 360 + [JudgeCode.REFUSED] * 20
@@ -109,7 +109,7 @@ def test_with_every_chat_labelled_nothing_is_corrected() -> None:
     assert (found["drawn_by_verdict"], found["cautions"][1:]) == (0, [])
 
 
-def test_chats_without_a_chance_of_their_own_are_not_stood_for() -> None:
+def test_chats_without_an_inclusion_probability_are_not_represented() -> None:
     human = [F] * 40 + [T] * 40 + [UNLABELLED] * 200
     judge = [F] * 40 + [T] * 40 + [T] * 100 + [F] * 100
     data = drawn(human, judge, [2.0] * 80 + [0.0] * 200)

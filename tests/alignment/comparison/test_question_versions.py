@@ -55,7 +55,7 @@ def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
     return questions
 
 
-def test_labels_to_an_older_text_than_the_judge_was_asked_are_told(compared: Compared, lead: Client) -> None:
+def test_labels_to_an_older_text_than_the_judges_are_named(compared: Compared, lead: Client) -> None:
     asked(compared, reworded(2, question="new"))
     assert told(compared, lead) == {
         "judge": 2,

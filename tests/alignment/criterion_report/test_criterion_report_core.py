@@ -190,7 +190,7 @@ def test_of_many_raters_those_with_the_most_labels_are_shown_and_all_count() -> 
 # ---------- probabilities ----------
 
 
-def test_the_brier_score_is_scikit_learns_example_and_stands_beside_that_of_a_constant() -> None:
+def test_the_brier_score_is_scikit_learns_example_and_is_shown_with_that_of_a_constant() -> None:
     # scikit-learn, docstring of brier_score_loss: 0.0375.
     found = probabilities(np.array([F, T, T, F], dtype=np.int8), np.array([0.1, 0.9, 0.8, 0.3]))
     assert (found["n"], found["constant"], found["ece"], found["bins"]) == (4, 0.25, None, [])

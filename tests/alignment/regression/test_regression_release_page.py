@@ -258,7 +258,7 @@ def test_authors_have_no_way_from_a_holdout_test_to_its_chats(
     assert text_of(page(lead, test)).count('?criterion=polite"') == 1  # by topic
 
 
-def test_each_criterion_of_a_test_is_told_by_topic_once(compared: Compared, lead: Client) -> None:
+def test_each_criterion_of_a_test_is_counted_by_topic_once(compared: Compared, lead: Client) -> None:
     body = body_of(*(verdicts(right=200, key=key) for key in ("polite", "welcome")))
     shown = text_of(page(lead, make_test(compared, body=body, candidate=None, kind="judge")))
     assert [shown.count(f'topics/?criterion={key}"') for key in ("polite", "welcome")] == [1, 1]

@@ -58,18 +58,18 @@ def at_random(compared: Compared, key: str = "polite", *, run: Run | None = None
     return next(plan.counts.random for plan in plans if plan.criterion.key == key)
 
 
-def test_labels_that_nobody_drew_are_not_drawn_at_random(bare: Compared) -> None:
+def test_labels_without_a_sample_are_not_random(bare: Compared) -> None:
     assert at_random(bare) == 0
 
 
-def test_a_draw_that_gives_every_chat_about_the_same_chance_counts_nearly_whole(
+def test_a_sample_with_nearly_equal_probabilities_counts_nearly_in_full(
     bare: Compared, lead_user: User
 ) -> None:
     drawn(bare, lead_user)
     assert 15 <= at_random(bare) <= 16
 
 
-def test_a_draw_with_unequal_chances_counts_for_less_by_kish(bare: Compared, lead_user: User) -> None:
+def test_a_sample_with_unequal_probabilities_counts_less_by_kish(bare: Compared, lead_user: User) -> None:
     chat_set = drawn(bare, lead_user, chats=10, suspect=6, rule=AllocationRule.EQUAL)
     weights = [1 / row.inclusion_probability for row in chat_set.members.all() if row.inclusion_probability]
     worth = sum(weights) ** 2 / sum(weight**2 for weight in weights)
@@ -85,7 +85,7 @@ def test_a_draw_with_unequal_chances_counts_for_less_by_kish(bare: Compared, lea
         {"chats": 2, "suspect": 1, "minimum": 0},  # of either verdict one topic alone
     ],
 )
-def test_a_draw_in_which_some_chats_had_no_chance_does_not_count(
+def test_a_sample_that_some_chats_could_not_enter_does_not_count(
     bare: Compared, lead_user: User, changes: dict[str, object]
 ) -> None:
     if topic := str(changes.get("topic", "")):
@@ -96,14 +96,14 @@ def test_a_draw_in_which_some_chats_had_no_chance_does_not_count(
     assert at_random(bare) == 0
 
 
-def test_a_draw_from_one_split_counts_for_that_split_alone(bare: Compared, lead_user: User) -> None:
+def test_a_sample_from_one_split_counts_for_that_split_alone(bare: Compared, lead_user: User) -> None:
     scope = Scope(bare.chat_set, bare.run, "dev")
     drawn(bare, lead_user, scope=scope, chats=8, suspect=4)
     assert (at_random(bare), at_random(bare, split="train")) == (0, 0)
     assert at_random(bare, split="dev") >= 7
 
 
-def test_a_draw_counts_for_another_run_only_where_all_its_chats_could_be_drawn(
+def test_a_sample_counts_for_another_run_only_if_all_its_chats_could_be_sampled(
     bare: Compared, lead_user: User
 ) -> None:
     drawn(bare, lead_user)
@@ -132,22 +132,20 @@ def test_it_counts_for_the_criteria_that_it_was_for_and_for_what_its_job_asks(
     assert at_random(bare, "welcome") >= 15
 
 
-def test_two_draws_count_together(bare: Compared, lead_user: User) -> None:
+def test_two_samples_count_together(bare: Compared, lead_user: User) -> None:
     for n in range(2):
         drawn(bare, lead_user, chats=8, suspect=4, name=f"n{n}", seed=n)
     assert 13 <= at_random(bare) <= 16
 
 
-def test_the_preview_says_how_many_chats_drawn_at_random_the_draw_is_worth(
-    bare: Compared, lead: Client
-) -> None:
+def test_the_preview_gives_the_effective_number_of_random_chats(bare: Compared, lead: Client) -> None:
     page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 16, "judge_false": 8, "minimum": 1}))
     assert "For production rates the sample counts as 1" in page and "randomly sampled chats" in page
     page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 4, "judge_false": 2, "topics": ["refund"]}))
     assert "does not count for production rates" in page
 
 
-def test_the_queries_do_not_grow_with_the_draws(bare: Compared, lead_user: User) -> None:
+def test_the_queries_do_not_grow_with_the_samples(bare: Compared, lead_user: User) -> None:
     def queries() -> int:
         at_random(bare)
         Criterion.objects.update(labels_seq=F("labels_seq") + 1)

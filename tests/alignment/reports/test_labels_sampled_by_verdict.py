@@ -47,7 +47,7 @@ def test_sensitivity_and_specificity_are_those_of_begg_and_greenes() -> None:
     assert found["tpr"]["low"] < 0.84 < found["tpr"]["high"]
 
 
-def test_the_matrix_holds_what_people_answered_and_a_caution_that_figures_do_not_follow_from_it() -> None:
+def test_the_matrix_holds_the_labels_and_a_caution_that_figures_do_not_follow_from_it() -> None:
     found = entry(liver_scans())
     assert found["confusion"] == {"tp": 231, "fn": 27, "fp": 32, "tn": 54}
     assert found["drawn_by_verdict"] == found["n"] == 344
@@ -62,7 +62,7 @@ def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_corr
     assert found["pass_rate"]["human"]["value"] == pytest.approx(expected)
 
 
-def test_within_a_verdict_drawn_chats_weigh_the_inverse_of_their_probability() -> None:
+def test_within_a_verdict_sampled_chats_weigh_the_inverse_of_their_probability() -> None:
     # Judged True: one chat of a probability of 1/3 whom people call True, one of 1 whom they call False.
     found = entry(drawn([T, F, F, UNLABELLED], [T, T, F, F], [3, 1, 1, 0]))
     true, false = 2 * 3 / 4, 2 * 1 / 4
@@ -70,7 +70,7 @@ def test_within_a_verdict_drawn_chats_weigh_the_inverse_of_their_probability() -
     assert found["prevalence"] == pytest.approx(true / 4)
 
 
-def test_chats_that_people_call_not_applicable_stand_for_others_of_their_verdict() -> None:
+def test_chats_labelled_not_applicable_represent_others_of_their_verdict() -> None:
     found = entry(drawn([T, NA, F, F], [T, T, F, F], [1, 1, 1, 1]))
     assert found["prevalence"] == pytest.approx(1 / 3)  # one of two judged True is neither True nor False
 
@@ -133,7 +133,7 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("labelled_draw")
-def test_a_draw_by_verdict_leaves_the_judge_as_good_as_it_is(compared: Compared) -> None:
+def test_a_sample_by_verdict_does_not_bias_the_judges_rates(compared: Compared) -> None:
     found = polite_of(compared)
     table = found["confusion"]
     judged = [JUDGE["polite"](n) for n in range(1, 201)]
@@ -155,7 +155,7 @@ def test_what_was_labelled_anyway_is_not_weighted(compared: Compared) -> None:
 
 
 @pytest.mark.django_db
-def test_a_draw_at_random_weighs_nothing(compared: Compared, labelled_draw: ChatSet) -> None:
+def test_a_random_sample_needs_no_weights(compared: Compared, labelled_draw: ChatSet) -> None:
     labelled_draw.sampling = (labelled_draw.sampling or {}) | {"oversampled": False}
     labelled_draw.save()
     assert polite_of(compared)["drawn_by_verdict"] == 0
@@ -163,7 +163,7 @@ def test_a_draw_at_random_weighs_nothing(compared: Compared, labelled_draw: Chat
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("labelled_draw")
-def test_queries_depend_on_neither_draws_nor_chats(compared: Compared) -> None:
+def test_queries_depend_on_neither_samples_nor_chats(compared: Compared) -> None:
     scope = Scope(compared.chat_set, compared.run)
     with CaptureQueriesContext(connection) as some:
         report_data(scope)
@@ -223,7 +223,7 @@ def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> 
 
 
 @pytest.mark.django_db
-def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
+def test_over_few_holdout_chats_authors_see_neither_figures_nor_status(
     compared: Compared, version: PromptVersion, lead_user: User, author_user: User, author: Client
 ) -> None:
     make_set(compared.rubric, compared.chat(1), name="gold", split="holdout")
@@ -236,7 +236,7 @@ def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
 
 
 @pytest.mark.django_db
-def test_versions_are_read_back_with_no_more_queries_than_without_draws(
+def test_versions_are_read_back_with_no_more_queries_than_without_samples(
     version: PromptVersion, labelled_draw: ChatSet, lead_user: User
 ) -> None:
     def queries() -> int:

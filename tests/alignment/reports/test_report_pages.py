@@ -134,7 +134,7 @@ def test_each_number_of_a_matrix_leads_to_its_chats(compared: Compared, lead: Cl
                 assert (item.human, item.judge) == (name in ("tp", "fn"), name in ("tp", "fp"))
 
 
-def test_what_the_judge_left_open_is_listed_by_peoples_answer_with_the_reason(
+def test_abstentions_of_the_judge_are_listed_by_human_answer_with_the_reason(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     verdicts = Verdict.objects.filter(run=compared.run, criterion__key="polite")

@@ -133,7 +133,7 @@ def test_on_many_chats_the_interval_of_the_gap_is_what_the_bootstrap_converges_t
     assert np.abs((limit - drawn)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
 
 
-def test_a_rare_class_is_drawn_however_many_chats_there_are() -> None:
+def test_a_rare_class_is_resampled_for_any_number_of_chats() -> None:
     people = np.ones((2000, 3), dtype=np.int64)
     people[: MANY_CHATS - 1] = 0
     judge = np.ones(2000, dtype=np.int64)

@@ -183,7 +183,7 @@ def test_fewer_than_ten_chats_are_not_resampled() -> None:
     assert resample_chats(np.eye(2), np.array([5, 5]), seed=1).sums is not None
 
 
-def test_every_replicate_draws_as_many_chats_as_there_are() -> None:
+def test_every_replicate_resamples_as_many_chats_as_there_are() -> None:
     sums = resample_chats(np.eye(3), np.array([20, 5, 1]), seed=1, resamples=50).sums
     assert sums is not None
     assert set(sums.sum(axis=1).tolist()) == {26.0}

@@ -30,7 +30,7 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings,
 
 
 @pytest.mark.heavy
-def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_give_the_rest_back(
+def test_stopped_workers_wait_for_the_answers_on_their_way_and_reopen_the_rest(
     settings: Settings, tmp_path: Path
 ) -> None:
     good = always(True)
@@ -48,7 +48,7 @@ def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_giv
     assert set(run.units.values_list("state", "tries")) == {("open", 0), ("done", 1)}
 
 
-def test_a_ring_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
+def test_a_task_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=CHATS))
         Run.objects.filter(pk=run.pk).update(state="paused")

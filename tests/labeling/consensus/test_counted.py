@@ -188,7 +188,7 @@ def test_the_labels_of_a_question_count_again_as_soon_as_it_is_asked_again(bench
     assert Criterion.objects.get(key="polite").labels_seq == before + 1
 
 
-def test_a_decision_stands_whatever_is_asked(bench: Bench) -> None:
+def test_a_decision_counts_for_any_wording(bench: Bench) -> None:
     decided = {"by_name": "Ines", "reason": "r", "created_at": timezone.now()}
     Adjudication.objects.create(chat=bench.chats[0], criterion=bench.criterion, value=False, **decided)
     bench.ask("B")

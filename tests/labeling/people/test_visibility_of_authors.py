@@ -148,7 +148,7 @@ def around(text: str, word: str) -> str:
 # ---------- every route ----------
 
 
-def test_no_route_tells_an_author_a_word_of_a_chat_that_is_held_out(world: World) -> None:
+def test_no_route_shows_an_author_a_word_of_a_holdout_chat(world: World) -> None:
     assert telling(world, (SECRET, NAME)) == []
 
 

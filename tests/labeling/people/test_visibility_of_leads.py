@@ -72,7 +72,7 @@ def telling(
 
 
 @pytest.mark.sweep
-def test_no_route_tells_a_lead_what_others_said_of_a_chat_they_hold(world: World) -> None:
+def test_no_route_shows_a_lead_the_labels_of_others_on_a_chat_they_hold(world: World) -> None:
     assert telling(world, "rater") == set()
 
 

@@ -26,7 +26,7 @@ def found(parted: Parted, user: User) -> list[str]:
     return [str(row.verdict.chat.messages[0]["content"]).partition(",")[0] for row in rows]
 
 
-def test_train_alone_is_read_whatever_else_the_endpoint_could_be_told(
+def test_only_train_chats_are_read_for_the_endpoint(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
     for split in ("dev", "holdout"):

@@ -92,7 +92,7 @@ def test_used_twice_it_is_used_once_and_gives_back_what_was_there_before(
     assert suggestion_use(suggestion=row, by=author_user) != first
 
 
-def test_a_draft_made_anew_is_not_taken_back_for_one_that_was_discarded(
+def test_a_new_draft_is_not_mistaken_for_one_that_was_discarded(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
     row = asked(parted, author_user)

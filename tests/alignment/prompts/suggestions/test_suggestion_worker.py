@@ -118,7 +118,7 @@ def test_a_suggestion_that_kills_its_worker_fails_at_last(waiting: Suggestion, r
     assert (waiting.state, waiting.error, reviser.count) == ("failed", POISON, 0)
 
 
-def test_two_rings_ask_once(waiting: Suggestion, reviser: StubEndpoint) -> None:
+def test_two_tasks_ask_once(waiting: Suggestion, reviser: StubEndpoint) -> None:
     for _ in range(2):
         suggest(waiting.pk)
     assert reviser.count == 1

@@ -82,7 +82,7 @@ def test_the_request_is_on_record_priced_and_of_no_run(
     assert not WorkerLease.objects.exists()
 
 
-def test_the_same_material_finds_its_stored_answer_and_is_asked_anew_on_request(
+def test_the_same_material_finds_its_stored_answer_and_is_asked_again_on_request(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
     first, second = asked(parted, author_user), asked(parted, author_user)
@@ -236,7 +236,7 @@ def test_an_answer_that_cannot_be_taken_is_a_failed_suggestion_with_its_raw_text
         suggestion_use(suggestion=row, by=author_user)
 
 
-def test_what_may_pass_leaves_it_open_and_the_reaper_rings_again(
+def test_a_passing_failure_leaves_it_open_and_the_reaper_enqueues_again(
     settings: Settings, parted: Parted, author_user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("alignment.prompts.suggestions.worker.PATIENCE", 0.5)

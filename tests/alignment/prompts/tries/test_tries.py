@@ -105,15 +105,13 @@ def test_criteria_of_the_same_call_are_asked_with_it(try_set: ChatSet, author_us
     assert sorted(run.judge.prompts.values_list("criterion__key", flat=True)) == ["exact", "polite"]
 
 
-def test_where_people_and_judge_agree_everywhere_there_is_nothing_to_try(
-    try_set: ChatSet, author_user: User
-) -> None:
+def test_without_disagreements_there_is_nothing_to_try(try_set: ChatSet, author_user: User) -> None:
     Run.objects.get().verdicts.filter(chat__external_id__in=WRONG).delete()
     with pytest.raises(TryRefused, match="try one chat"):
         try_start(criterion=polite(), author=author_user, choice=on_disagreements())
 
 
-def test_verdicts_from_outside_stand_before_where_the_champion_was_never_run(
+def test_imported_verdicts_are_the_ones_before_if_the_champion_was_never_run(
     tmp_path: Path, try_stub: StubEndpoint, author_user: User
 ) -> None:
     labelled(tmp_path, judged=False)

@@ -99,7 +99,7 @@ def test_a_try_is_nobodys_newest_verdict(try_set: ChatSet, author_user: User) ->
     assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
 
 
-def test_the_newest_verdict_of_each_chat_stands(try_set: ChatSet, try_stub: StubEndpoint) -> None:
+def test_the_latest_verdict_of_each_chat_counts(try_set: ChatSet, try_stub: StubEndpoint) -> None:
     try_stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
     command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
     newest = Run.objects.latest("pk")
