@@ -163,7 +163,7 @@ def read_report(page: Page, report: dict[str, Any]) -> None:
 
 
 def read_disagreement(page: Page, row: dict[str, Any]) -> None:
-    """Through the matrix to the chat: what people said, both briefs, and the Judge's whole rationale."""
+    """Through the matrix to the chat: its labels, both briefs, and the Judge's whole rationale."""
     missed = "only raters True" if row["human"] else "only judge True"
     page.locator(f"#c-{row['criterion']}").get_by_role("link", name=missed).click()
     page.locator("article.disc").first.get_by_role("link").click()

@@ -155,7 +155,7 @@ def test_a_stored_comparison_takes_the_same_number_of_queries_for_more_chats_and
     assert queries() == before
 
 
-# ---------- who is told what ----------
+# ---------- who sees what ----------
 
 
 def test_authors_get_no_figure_from_holdout_chats_that_they_cannot_see(

@@ -32,7 +32,7 @@ def tested(compared: Compared) -> DecidedTest:
     return make_tested(compared, split="holdout")
 
 
-def told(tested: DecidedTest, user: User) -> Any:
+def shown_to(tested: DecidedTest, user: User) -> Any:
     row = regression_tests().get(pk=tested.test.pk)
     hide_small_counts([row], user=user)
     return row
@@ -45,7 +45,7 @@ def hold_out(tested: DecidedTest, *, chats: int) -> None:
 
 
 def test_ten_holdout_chats_are_shown_in_sum(tested: DecidedTest, author_user: User) -> None:
-    row = told(tested, author_user)
+    row = shown_to(tested, author_user)
     assert (row.body, row.reasons) == (tested.test.body, tested.test.reasons)
 
 
@@ -53,16 +53,16 @@ def test_with_nine_an_author_sees_the_gates_answer_alone(
     tested: DecidedTest, author_user: User, lead_user: User
 ) -> None:
     hold_out(tested, chats=9)
-    row = told(tested, author_user)
+    row = shown_to(tested, author_user)
     assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [SMALL_COUNTS_HIDDEN], [])
     assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
-    assert told(tested, lead_user).body == tested.test.body
+    assert shown_to(tested, lead_user).body == tested.test.body
 
 
 def test_nine_labelled_ones_of_more_are_hidden_too(tested: DecidedTest, author_user: User) -> None:
     Consensus.objects.filter(chat=tested.compared.chat(4), criterion=polite()).delete()
     decided(tested.test)
-    assert told(tested, author_user).body["criteria"] == []
+    assert shown_to(tested, author_user).body["criteria"] == []
 
 
 def test_one_labelled_holdout_chat_among_many_others_is_hidden(
@@ -72,19 +72,19 @@ def test_one_labelled_holdout_chat_among_many_others_is_hidden(
     held = ChatSetMember.objects.filter(split="holdout").exclude(chat=compared.chat(4)).values("chat")
     Consensus.objects.filter(chat__in=held, criterion=polite()).delete()
     decided(tested.test)
-    assert told(tested, author_user).body["criteria"] == []
+    assert shown_to(tested, author_user).body["criteria"] == []
     assert "only leads see the counts" in text_of(author.get(tested.cell_url("fixed")))
 
 
 def test_without_a_holdout_few_chats_are_shown(compared: Compared, author_user: User) -> None:
     tested = make_tested(compared, split="train")
     ChatSetMember.objects.filter(split="holdout").delete()
-    assert told(tested, author_user).body == tested.test.body
+    assert shown_to(tested, author_user).body == tested.test.body
 
 
 def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
     hold_out(tested, chats=3)
-    told(tested, author_user)
+    shown_to(tested, author_user)
     assert regression_tests().get(pk=tested.test.pk).body == tested.test.body
 
 
@@ -111,7 +111,7 @@ def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Cli
 
 
 def measured_on(compared: Compared, split: str, user: User) -> list[int]:
-    """How many chats a run of a version is said to be compared on."""
+    """Number of compared chats that a run of a version shows."""
     (found,) = version_metrics([polite()], user=user).values()
     return [one.table.n for one in found.rows if one.split == split]
 

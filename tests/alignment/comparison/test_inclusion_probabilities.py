@@ -19,7 +19,7 @@ from tests.factories.compared_runs import JUDGE, Compared, add_chats
 from tests.factories.judge_comparison import judged
 from tests.factories.label_samples import strip
 from tests.factories.report_data import UNLABELLED, F, T
-from tests.factories.sampled_labels import answer, drawn, entry
+from tests.factories.sampled_labels import answer, entry, sampled
 
 CHATS = 200
 
@@ -82,28 +82,28 @@ def test_chats_sampled_by_another_judges_verdict_are_counted_in_no_figure(
 
 
 def test_abstentions_are_weighted_by_the_inclusion_probability() -> None:
-    # 1 in 2 of the chats judged False was drawn, of the others 1 in 10: each silent one stands for ten.
+    # 1 in 2 of the chats judged False was sampled, of the others 1 in 10: each abstention represents ten.
     human = [T] * 60 + [F] * 60 + [T] * 40 + [F] * 6 + [UNLABELLED] * 400
     judge = [F] * 10 + [T] * 50 + [F] * 60 + [T] * 40 + [JudgeCode.REFUSED] * 6 + [T] * 400
     inverse = [2.0] * 10 + [10.0] * 50 + [2.0] * 60 + [10.0] * 46 + [0.0] * 400
-    found = entry(drawn(human, judge, inverse))
+    found = entry(sampled(human, judge, inverse))
     assert found["unjudged"] == {"true": 0, "false": 6}
     assert "the judge abstained on 6 of 66 chats with a human False, 33% when weighted" in found["reasons"]
 
 
 def test_the_human_rate_covers_the_chats_on_which_the_judge_abstained() -> None:
-    # All chats judged False were drawn, a tenth of the others, half of the silent ones.
+    # All chats judged False were sampled, a tenth of the others, half of the abstentions.
     human = [F] * 30 + [T] * 40 + [F] * 20 + [UNLABELLED] * 380
     judge = [F] * 30 + [T] * 40 + [JudgeCode.REFUSED] * 20 + [T] * 360 + [JudgeCode.REFUSED] * 20
     inverse = [1.0] * 30 + [10.0] * 40 + [2.0] * 20 + [0.0] * 380
-    found = entry(drawn(human, judge, inverse))
+    found = entry(sampled(human, judge, inverse))
     assert found["pass_rate"]["human"]["value"] == pytest.approx(400 / (400 + 30 + 40))
     assert found["corrected_by"] == "weighting"
 
 
 def test_with_every_chat_labelled_nothing_is_corrected() -> None:
     human, judge = [F] * 30 + [T] * 40, [F] * 30 + [T] * 30 + [JudgeCode.REFUSED] * 10
-    found = entry(drawn(human, judge, [1.0] * 70))
+    found = entry(sampled(human, judge, [1.0] * 70))
     assert found["pass_rate"]["judge_corrected"] is None and found["corrected_by"] is None
     assert found["pass_rate"]["human"]["value"] == pytest.approx(40 / 70)
     assert (found["drawn_by_verdict"], found["cautions"][1:]) == (0, [])
@@ -112,7 +112,7 @@ def test_with_every_chat_labelled_nothing_is_corrected() -> None:
 def test_chats_without_an_inclusion_probability_are_not_represented() -> None:
     human = [F] * 40 + [T] * 40 + [UNLABELLED] * 200
     judge = [F] * 40 + [T] * 40 + [T] * 100 + [F] * 100
-    data = drawn(human, judge, [2.0] * 80 + [0.0] * 200)
+    data = sampled(human, judge, [2.0] * 80 + [0.0] * 200)
     chance = np.where(np.arange(280) < 180, 0.5, 0.0)
     assert entry(replace(data, chance=np.full(280, 0.5)))["drawn_by_verdict"] == 80
     assert entry(replace(data, chance=chance))["drawn_by_verdict"] == 0

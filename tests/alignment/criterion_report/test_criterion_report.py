@@ -266,7 +266,7 @@ def test_a_criterion_the_judge_was_not_asked_is_not_found(compared: Compared, le
     assert lead.get(page_url(compared, "brief")).status_code == 404
 
 
-# ---------- who is told what ----------
+# ---------- who sees what ----------
 
 
 def test_authors_see_raters_in_sum_only(compared: Compared, author: Client, lead: Client) -> None:

@@ -210,7 +210,7 @@ def test_from_a_hundred_on_there_are_bins_with_intervals_and_a_drawing() -> None
     found = probabilities(human, np.array([0.95] * 40 + [0.05] * 60))
     assert found["ece"] == pytest.approx(0.4 * 0.05 + 0.6 * (1 / 6 - 0.05))
     assert [(one["n"], one["observed"]["value"]) for one in found["bins"]] == [(60, 10 / 60), (40, 1.0)]
-    drawn = diagram(found["bins"])
-    assert [dot.radius for dot in drawn.dots] == [9.0, 7.3]  # the area grows with n
-    assert all(drawn.top <= dot.high <= dot.y <= dot.low <= drawn.bottom for dot in drawn.dots)
-    assert drawn.label.startswith("stated 0.05, observed 0.17 (60 verdicts)")
+    plotted = diagram(found["bins"])
+    assert [dot.radius for dot in plotted.dots] == [9.0, 7.3]  # the area grows with n
+    assert all(plotted.top <= dot.high <= dot.y <= dot.low <= plotted.bottom for dot in plotted.dots)
+    assert plotted.label.startswith("stated 0.05, observed 0.17 (60 verdicts)")

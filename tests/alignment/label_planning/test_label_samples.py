@@ -36,9 +36,9 @@ def members_of(chat_set: ChatSet) -> list[ChatSetMember]:
 def test_a_sample_has_the_requested_size_of_either_verdict_and_only_unlabelled_chats(
     bare: Compared, lead_user: User
 ) -> None:
-    drawn = create_sample(wish_of(bare), by=lead_user)
-    numbers = [number(member) for member in members_of(drawn.chat_set)]
-    assert drawn.chat_set.kind == "sample"
+    sample = create_sample(wish_of(bare), by=lead_user)
+    numbers = [number(member) for member in members_of(sample.chat_set)]
+    assert sample.chat_set.kind == "sample"
     assert len(set(numbers)) == 12 and set(numbers) <= set(BARE)
     assert sum(not JUDGE["polite"](n) for n in numbers) == 8
 
@@ -90,8 +90,8 @@ def test_a_repeated_submission_returns_the_first_sample(bare: Compared, lead_use
 
 
 def test_a_sample_is_in_the_audit_log(bare: Compared, lead_user: User) -> None:
-    drawn = create_sample(wish_of(bare), by=lead_user)
-    event = AuditEvent.objects.get(verb="chats drawn", object_id=drawn.chat_set.pk)
+    sample = create_sample(wish_of(bare), by=lead_user)
+    event = AuditEvent.objects.get(verb="chats drawn", object_id=sample.chat_set.pk)
     assert (event.actor, event.detail["chats"], event.detail["judge_false"]) == (lead_user, 12, 8)
 
 

@@ -53,7 +53,7 @@ def sent(body: Body) -> Sent:
 
 
 def echo(shown: Preview) -> dict[Sent, str]:
-    """What stands in the preview for the answer to each of its messages."""
+    """The placeholder of each answer in the preview, by messages."""
     return {call.messages: PLACEHOLDERS[call.role] for call in shown.calls}
 
 

@@ -36,7 +36,7 @@ def bare(compared: Compared) -> Compared:
     return compared
 
 
-def drawn(compared: Compared, by: User, **changes: object) -> ChatSet:
+def sampled(compared: Compared, by: User, **changes: object) -> ChatSet:
     """A sample whose chats are all labelled."""
     chat_set = create_sample(fair(compared, **changes), by=by).chat_set
     asked = Criterion.objects.filter(key="polite")
@@ -65,12 +65,12 @@ def test_labels_without_a_sample_are_not_random(bare: Compared) -> None:
 def test_a_sample_with_nearly_equal_probabilities_counts_nearly_in_full(
     bare: Compared, lead_user: User
 ) -> None:
-    drawn(bare, lead_user)
+    sampled(bare, lead_user)
     assert 15 <= at_random(bare) <= 16
 
 
 def test_a_sample_with_unequal_probabilities_counts_less_by_kish(bare: Compared, lead_user: User) -> None:
-    chat_set = drawn(bare, lead_user, chats=10, suspect=6, rule=AllocationRule.EQUAL)
+    chat_set = sampled(bare, lead_user, chats=10, suspect=6, rule=AllocationRule.EQUAL)
     weights = [1 / row.inclusion_probability for row in chat_set.members.all() if row.inclusion_probability]
     worth = sum(weights) ** 2 / sum(weight**2 for weight in weights)
     assert at_random(bare) == int(worth) < 10
@@ -92,13 +92,13 @@ def test_a_sample_that_some_chats_could_not_enter_does_not_count(
         scope = Scope(bare.chat_set, bare.run, topic=topic)
         changes = {name: value for name, value in changes.items() if name != "topic"} | {"scope": scope}
     assert preview_sample(fair(bare, **changes), by=lead_user).effective_chats == 0
-    drawn(bare, lead_user, **changes)
+    sampled(bare, lead_user, **changes)
     assert at_random(bare) == 0
 
 
 def test_a_sample_from_one_split_counts_for_that_split_alone(bare: Compared, lead_user: User) -> None:
     scope = Scope(bare.chat_set, bare.run, "dev")
-    drawn(bare, lead_user, scope=scope, chats=8, suspect=4)
+    sampled(bare, lead_user, scope=scope, chats=8, suspect=4)
     assert (at_random(bare), at_random(bare, split="train")) == (0, 0)
     assert at_random(bare, split="dev") >= 7
 
@@ -106,7 +106,7 @@ def test_a_sample_from_one_split_counts_for_that_split_alone(bare: Compared, lea
 def test_a_sample_counts_for_another_run_only_if_all_its_chats_could_be_sampled(
     bare: Compared, lead_user: User
 ) -> None:
-    drawn(bare, lead_user)
+    sampled(bare, lead_user)
     extra = Chat.objects.create(
         external_id="extra", topic=bare.chat(1).topic, messages=[], message_count=0, char_count=0
     )
@@ -125,7 +125,7 @@ def rerun(compared: Compared, *chats: Chat) -> Run:
 def test_it_counts_for_the_criteria_that_it_was_for_and_for_what_its_job_asks(
     bare: Compared, lead_user: User
 ) -> None:
-    chat_set = drawn(bare, lead_user)
+    chat_set = sampled(bare, lead_user)
     assert at_random(bare, "welcome") == 0  # labelled there before, whoever chose these chats
     welcome = bare.rubric.criteria.filter(key="welcome")
     job_open(chat_set=chat_set, name="Job", criteria=list(welcome), overlap=1, by=None, raters=[make_rater()])
@@ -134,7 +134,7 @@ def test_it_counts_for_the_criteria_that_it_was_for_and_for_what_its_job_asks(
 
 def test_two_samples_count_together(bare: Compared, lead_user: User) -> None:
     for n in range(2):
-        drawn(bare, lead_user, chats=8, suspect=4, name=f"n{n}", seed=n)
+        sampled(bare, lead_user, chats=8, suspect=4, name=f"n{n}", seed=n)
     assert 13 <= at_random(bare) <= 16
 
 
@@ -153,8 +153,8 @@ def test_the_queries_do_not_grow_with_the_samples(bare: Compared, lead_user: Use
             at_random(bare)
         return len(caught)
 
-    drawn(bare, lead_user, chats=4, suspect=2, name="first")
+    sampled(bare, lead_user, chats=4, suspect=2, name="first")
     one = queries()
     for n in range(3):
-        drawn(bare, lead_user, chats=4, suspect=2, name=f"more {n}", seed=n)
+        sampled(bare, lead_user, chats=4, suspect=2, name=f"more {n}", seed=n)
     assert queries() == one

@@ -29,7 +29,7 @@ from tests.factories.label_samples import strip
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.report_data import NA, UNLABELLED, F, T, criterion
 from tests.factories.rows import make_set
-from tests.factories.sampled_labels import answer, drawn, entry, polite_of
+from tests.factories.sampled_labels import answer, entry, polite_of, sampled
 
 
 def liver_scans() -> CriterionData:
@@ -37,7 +37,7 @@ def liver_scans() -> CriterionData:
     cells = [(T, T, 231), (F, T, 32), (UNLABELLED, T, 166), (T, F, 27), (F, F, 54), (UNLABELLED, F, 140)]
     human = [code for code, _, n in cells for _ in range(n)]
     judge = [code for _, code, n in cells for _ in range(n)]
-    return drawn(human, judge, [float(code != UNLABELLED) for code in human])
+    return sampled(human, judge, [float(code != UNLABELLED) for code in human])
 
 
 def test_sensitivity_and_specificity_are_those_of_begg_and_greenes() -> None:
@@ -64,19 +64,19 @@ def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_corr
 
 def test_within_a_verdict_sampled_chats_weigh_the_inverse_of_their_probability() -> None:
     # Judged True: one chat of a probability of 1/3 whom people call True, one of 1 whom they call False.
-    found = entry(drawn([T, F, F, UNLABELLED], [T, T, F, F], [3, 1, 1, 0]))
+    found = entry(sampled([T, F, F, UNLABELLED], [T, T, F, F], [3, 1, 1, 0]))
     true, false = 2 * 3 / 4, 2 * 1 / 4
     assert found["tpr"]["value"] == 1 and found["tnr"]["value"] == pytest.approx(2 / (2 + false))
     assert found["prevalence"] == pytest.approx(true / 4)
 
 
 def test_chats_labelled_not_applicable_represent_others_of_their_verdict() -> None:
-    found = entry(drawn([T, NA, F, F], [T, T, F, F], [1, 1, 1, 1]))
+    found = entry(sampled([T, NA, F, F], [T, T, F, F], [1, 1, 1, 1]))
     assert found["prevalence"] == pytest.approx(1 / 3)  # one of two judged True is neither True nor False
 
 
 def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
-    found = entry(drawn([T] * 40 + [F] * 40 + [UNLABELLED], [F] * 80 + [T], [1] * 80 + [0]))
+    found = entry(sampled([T] * 40 + [F] * 40 + [UNLABELLED], [F] * 80 + [T], [1] * 80 + [0]))
     assert found["tnr"]["value"] is None
     assert "no labelled chat has the verdict True" in found["undefined"]["tnr"]
     assert (
@@ -87,7 +87,7 @@ def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
 
 def test_without_a_human_class_its_rate_says_so() -> None:
     found = entry(
-        drawn([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
+        sampled([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
     )
     assert found["undefined"]["tnr"] == "no chat with a human False"
     assert found["undefined"]["balanced_accuracy"] == "no chat with a human False"
@@ -95,13 +95,13 @@ def test_without_a_human_class_its_rate_says_so() -> None:
 
 def test_figures_over_several_criteria_leave_those_labels_out() -> None:
     plain = criterion([T, F, T, F], [T, F, F, F])
-    some = drawn([T, F, T, F], [T, F, F, F], [0, 2, 2, 0])
+    some = sampled([T, F, T, F], [T, F, F, F], [0, 2, 2, 0])
     report = ReportData([f"chat-{n}" for n in range(4)], (plain, some))
     assert build_report(report, policy=StatusPolicy(), seed=1)["overall"]["n"] == 6
 
 
 def test_a_report_of_other_probabilities_is_another_report() -> None:
-    one, two = (ReportData(["a", "b"], (drawn([T, F], [T, F], [1, weight]),)) for weight in (2, 3))
+    one, two = (ReportData(["a", "b"], (sampled([T, F], [T, F], [1, weight]),)) for weight in (2, 3))
     assert answers_hash(one, key=b"k") != answers_hash(two, key=b"k")
 
 

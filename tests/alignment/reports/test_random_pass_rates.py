@@ -154,7 +154,7 @@ def test_a_sample_with_unequal_probabilities_is_not_random(
 @pytest.mark.django_db
 def test_a_sample_from_part_of_the_chats_is_not_random(compared: Compared, lead_user: User) -> None:
     add_chats(compared, to=CHATS)
-    strip(compared, range(2, CHATS + 1))  # chat 1 has its label, and so is not drawn
+    strip(compared, range(2, CHATS + 1))  # chat 1 has its label, and so is not sampled
     draw(compared, lead_user)
     strip(compared, range(1, 2))
     assert polite_of(compared)["corrected_by"] == "rogan_gladen"

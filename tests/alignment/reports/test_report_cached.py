@@ -156,7 +156,7 @@ def test_of_a_run_that_goes_on_nothing_is_kept(compared: Compared) -> None:
     assert scope_summary(scope_of(compared)).demo
 
 
-# ---------- what authors are told of held-out chats ----------
+# ---------- what authors see of holdout chats ----------
 
 
 def left_out(compared: Compared, user: User, **query: str) -> frozenset[str]:

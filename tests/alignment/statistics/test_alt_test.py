@@ -126,11 +126,11 @@ def test_on_many_chats_the_interval_of_the_gap_is_what_the_bootstrap_converges_t
 
     limit = gaps()
     monkeypatch.setattr(module, "MANY_CHATS", len(truth) + 1)
-    drawn = gaps()
-    assert (limit[:, 0] == drawn[:, 0]).all()
+    resampled = gaps()
+    assert (limit[:, 0] == resampled[:, 0]).all()
     errors = (limit[:, 2] - limit[:, 1]) / (2 * 1.645)
     # Half of what 2,000 resamples leave open: their quantile's own error is 0.05 of the gap's.
-    assert np.abs((limit - drawn)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
+    assert np.abs((limit - resampled)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
 
 
 def test_a_rare_class_is_resampled_for_any_number_of_chats() -> None:

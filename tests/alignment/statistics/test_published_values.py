@@ -289,11 +289,11 @@ def clustered_error(given: Given) -> Given:
     answers, times = np.array(given["y_by_chat"]), given["rows_a_chat"]
     rows = np.column_stack([answers, 1 - answers]) * times
     found = patterns(rows)
-    drawn = resample_chats(found.rows, found.chats, seed=1, resamples=4000).sums
-    assert drawn is not None
+    resampled = resample_chats(found.rows, found.chats, seed=1, resamples=4000).sums
+    assert resampled is not None
     share = answers.mean()
     naive = math.sqrt(share * (1 - share) / rows.sum())
-    by_chat = float((drawn[:, 0] / drawn.sum(axis=1)).std())
+    by_chat = float((resampled[:, 0] / resampled.sum(axis=1)).std())
     exact = math.sqrt(share * (1 - share) / len(answers))
     assert by_chat == pytest.approx(exact, rel=0.1)
     return {"naive_se": naive, "cluster_se": exact, "ratio": exact / naive}

@@ -1,4 +1,4 @@
-"""P(True) weighs TRUE against FALSE where the answer's token was drawn, however the tokens are cut."""
+"""P(True) compares TRUE with FALSE at the answer's token, for any cut of the tokens."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Ways = Sequence[tuple[str, float]]
 
 
 def token(text: str, *ways: tuple[str, float]) -> TokenLogprob:
-    """A token with the probabilities of what else might have stood in its place."""
+    """A token with the probabilities of its alternatives."""
     told = dict(ways)
     return TokenLogprob(text, math.log(told.get(text, 1.0)), tuple((w, math.log(p)) for w, p in ways if p))
 

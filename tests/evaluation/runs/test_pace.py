@@ -1,4 +1,4 @@
-"""How long calls will take is told from how fast earlier runs like it were answered."""
+"""The time that calls need is estimated from the pace of earlier runs like it."""
 
 import io
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The reaper frees what dead workers held, parks what kills them, and rings for runs that nobody works on."""
+"""The reaper frees what dead workers held, parks what kills them, and enqueues runs that nobody works on."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from evaluation.runs.worker.execute import run_settle
 from evaluation.runs.worker.leases import MOST_TRIES, POISON, lease_end, machine
 from evaluation.runs.worker.time_slices import STOPPED, reap
 from tests.factories.runs import always, answering, workspace
-from tests.factories.workers import launched, purge_rings
+from tests.factories.workers import launched, purge_tasks
 from tests.stub_endpoint import Body, StubReply, case_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def quiet() -> None:
-    purge_rings()
+    purge_tasks()
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_an_orderly_hand_back_is_no_try(run: Run) -> None:
     assert set(run.units.values_list("state", "tries")) == {("open", 0)}
 
 
-# ---------- whom to ring for ----------
+# ---------- runs to enqueue ----------
 
 
 def test_a_run_whose_units_are_all_finished_is_settled(run: Run) -> None:
@@ -218,7 +218,7 @@ def test_a_lost_task_is_repeated_and_a_waiting_one_is_not(run: Run) -> None:
     assert runs_waiting_in_queue() == 1  # the one of the launch
     sweep_runs()
     assert runs_waiting_in_queue() == 1
-    purge_rings()
+    purge_tasks()
     sweep_runs()
     assert runs_waiting_in_queue() == 1
 

@@ -16,7 +16,7 @@ from evaluation.runs.worker.enqueue import runs_waiting_in_queue, sweep_runs
 from evaluation.tasks import process_units
 from lace_site import celery_app
 from tests.factories.runs import always, answering, workspace
-from tests.factories.workers import control, launched, purge_rings, wait_until
+from tests.factories.workers import control, launched, purge_tasks, wait_until
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def quiet() -> None:
-    purge_rings()
+    purge_tasks()
 
 
 def waiting_run(settings: Settings, chats: int = 3) -> Run:

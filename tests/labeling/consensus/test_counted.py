@@ -50,7 +50,7 @@ def question_that_counts(questions: str, answers: Iterable[Answer]) -> str:
 
 
 class Bench:
-    """A criterion, four chats, three raters; what is said to it is done in the database, too."""
+    """A criterion, four chats, three raters; each label is also stored in the database."""
 
     def __init__(self) -> None:
         self.rubric = make_rubric("steady")

@@ -1,4 +1,4 @@
-"""Pages of notes: what raters said, with the text as it stood beside the text now; settling."""
+"""Pages of notes: the raters' words, with the text of that time beside the text now; settling."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""From chat to chat: the next one is fetched ahead and stands there at once; the last can be corrected."""
+"""From chat to chat: the next one is fetched ahead and shown at once; the last can be corrected."""
 
 import json
 

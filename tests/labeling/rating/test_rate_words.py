@@ -1,4 +1,4 @@
-"""What a rater can say beside the labels, and what the judge said: notes, key sets, the reveal."""
+"""What a rater can write beside the labels, and the judge's answers: notes, key sets, the reveal."""
 
 import uuid
 

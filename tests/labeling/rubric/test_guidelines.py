@@ -1,4 +1,4 @@
-"""Texts for raters: versions with reasons, who is told of a change, and what a label was given under."""
+"""Texts for raters: versions with reasons, who sees a change, and what a label was given under."""
 
 import uuid
 

@@ -48,7 +48,7 @@ def redesigned() -> None:
 
 
 def refusal_beside(first: Callable[[], None], second: Callable[[], None]) -> str:
-    """What the second is told that begins while the first is not committed yet."""
+    """The refusal of the second one, which begins before the first is committed."""
     refused: list[str] = []
 
     def work() -> None:

@@ -288,7 +288,7 @@ def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
 def test_steps_are_seen_while_a_chat_is_in_work(
     try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
-    """A debate whose Judge has not answered: both briefs stand there, with what they took."""
+    """A debate whose Judge has not answered: both briefs are stored, with their tokens."""
     drafted(author_user)
     choice = on_chat("c-02", profile=profile("debating", choice=JudgeSpec("debate")))
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))

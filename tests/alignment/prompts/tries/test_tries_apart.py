@@ -107,5 +107,5 @@ def test_the_latest_verdict_of_each_chat_counts(try_set: ChatSet, try_stub: Stub
     by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
     assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
     assert set(by_case) == set(CASES)
-    parted = set(standing.disagreements.values_list("chat__external_id", flat=True))
-    assert parted == (WRONG - {"c-00"}) | {"c-01"}
+    disputes = set(standing.disagreements.values_list("chat__external_id", flat=True))
+    assert disputes == (WRONG - {"c-00"}) | {"c-01"}
