@@ -82,6 +82,18 @@ def test_what_is_shown_is_what_is_sent_byte_for_byte(
     assert all(MARK in "".join(text for _, text in messages) for messages in reasoning)
 
 
+def test_the_placeholders_of_a_debate_are_its_briefs_and_the_judges_answer(
+    tmp_path: Path, author_user: User
+) -> None:
+    labelled(tmp_path, judged=False)
+    choice = on_chat("c-03", profile=profile("debate", choice=JudgeSpec("debate")))
+    assert prompt_preview(criterion=polite(), author=author_user, choice=choice).placeholders == (
+        "(Customer critic: brief)",
+        "(Support defender: brief)",
+        "(Judge: answer)",
+    )
+
+
 def test_a_long_chat_is_shown_part_by_part(tmp_path: Path, author_user: User) -> None:
     labelled(tmp_path, judged=False)
     recipe = JudgeSpec("direct", windows=Windows(tokens=14, overlap=0))
