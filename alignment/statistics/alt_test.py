@@ -139,20 +139,14 @@ def alt_test(
     if len(answers) < MINIMUM_RATERS:
         return AltTest((), FEW_RATERS)
     p_values = [_p_value(one, epsilon) for one in answers]
-    tests = zip(answers, p_values, benjamini_yekutieli(p_values), strict=True)
-    return AltTest(
-        tuple(
-            RaterCase(
-                rater=one.rater,
-                chats=one.rows.shape[0],
-                advantage=one.advantage,
-                p_value=p_value,
-                wins=corrected <= FALSE_DISCOVERIES,
-                gap=_gap(one.rows, seed=seed + one.rater, resamples=resamples),
-            )
-            for one, p_value, corrected in tests
-        )
-    )
+    wins = [corrected <= FALSE_DISCOVERIES for corrected in benjamini_yekutieli(p_values)]
+    gaps = [_gap(one.rows, seed=seed + one.rater, resamples=resamples) for one in answers]
+    return AltTest(tuple(map(_case, answers, p_values, wins, gaps)))
+
+
+def _case(answers: "_Answers", p_value: float, wins: bool, gap: Estimate) -> RaterCase:
+    chats = answers.rows.shape[0]
+    return RaterCase(answers.rater, chats, answers.advantage, p_value, wins=wins, gap=gap)
 
 
 @dataclass(frozen=True)
