@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-# `before`: the judge to be replaced, beside its candidate.
-Who = Literal["judge", "people", "before"]
 PADDING = 14  # px from the edge of a plot to its first lane, and between lanes
 
 
@@ -18,36 +15,44 @@ class Estimate:
     high: float | None = None
 
 
+UNDEFINED = Estimate(None)
+
+
 @dataclass(frozen=True)
 class Lane:
-    """One line of a plot: a name, an estimate, its source, and whether it is the headline.
+    """One line of a plot.
 
-    `ceiling` is a tick across the lane, its interval a band behind it.
+    Parameters
+    ----------
+    name, estimate : what is plotted.
+    css : class of its colour.
+    circle : whether the mark is a circle, else a diamond.
+    big : whether it is the headline.
+    tick, tick_name : a value to compare with: a tick across the lane, its interval a band behind it.
     """
 
     name: str
     estimate: Estimate
-    who: Who = "judge"
+    css: str = ""
+    circle: bool = False
     big: bool = False
-    ceiling: float | None = None
-    ceiling_low: float | None = None
-    ceiling_high: float | None = None
+    tick: Estimate = UNDEFINED
+    tick_name: str = ""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The position of a lane: x in percent of the width as text, y in px; `below` = value under 0."""
+    """The position of a lane: x in percent of the width as text, y in px; `symbol` is an id of base.html."""
 
     y: int
-    who: Who
-    big: bool
+    css: str
+    symbol: str
     x: str | None
     low: str | None
     high: str | None
-    below: bool
-    ceiling: str | None
-    ceiling_low: str | None
-    ceiling_high: str | None
+    tick: str | None
+    tick_low: str | None
+    tick_high: str | None
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,14 @@ def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -
     Parameters
     ----------
     lanes : top to bottom; an undefined estimate leaves its lane empty.
-    goal : whether to mark the required TPR and TNR (0.80).
+    goal : whether to mark 0.80.
     padding : px above the first lane and between lanes.
 
     Examples
     --------
-    >>> result = plot([Lane("TPR", Estimate(0.75, 0.5, 0.9))])
+    >>> result = plot([Lane("Share", Estimate(0.75, 0.5, 0.9))])
     >>> result.height, result.marks[0].x, result.label
-    (28, '75.00%', 'TPR 0.75 (0.50 to 0.90)')
+    (28, '75.00%', 'Share 0.75 (0.50 to 0.90)')
     """
     marks = tuple(_mark(lane, padding * (i + 1)) for i, lane in enumerate(lanes))
     label = ", ".join(_in_words(lane) for lane in lanes)
@@ -103,7 +108,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Course:
+class Trend:
     """A share over time, oldest period left; stretches with its column like a `Plot`."""
 
     height: int
@@ -111,7 +116,7 @@ class Course:
     label: str
 
 
-def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
+def trend(parts: Sequence[Estimate], *, height: int = 32) -> Trend:
     """
     Lay out the periods of a trend side by side; 1 is at the top.
 
@@ -121,7 +126,7 @@ def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
 
     Examples
     --------
-    >>> result = course([Estimate(1.0, 0.7, 1.0), Estimate(0.5, 0.2, 0.8)])
+    >>> result = trend([Estimate(1.0, 0.7, 1.0), Estimate(0.5, 0.2, 0.8)])
     >>> result.steps[0], result.label
     (Step(x='25.00%', y=2.0, low=10.4, high=2.0), '1.00, 0.50')
     """
@@ -134,7 +139,7 @@ def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
         )
         for place, part in enumerate(parts)
     )
-    return Course(height, steps, ", ".join(f"{part.value or 0:.2f}" for part in parts))
+    return Trend(height, steps, ", ".join(f"{part.value or 0:.2f}" for part in parts))
 
 
 def _height(share: float | None, height: int) -> float:
@@ -143,21 +148,33 @@ def _height(share: float | None, height: int) -> float:
 
 
 def _mark(lane: Lane, y: int) -> Mark:
-    estimate = lane.estimate
-    has_interval = estimate.low is not None and estimate.high is not None
-    has_band = lane.ceiling_low is not None and lane.ceiling_high is not None
+    low, high = _ends(lane.estimate)
+    tick_low, tick_high = _ends(lane.tick)
     return Mark(
         y=y,
-        who=lane.who,
-        big=lane.big,
-        x=_percent(estimate.value),
-        low=_percent(estimate.low) if has_interval else None,
-        high=_percent(estimate.high) if has_interval else None,
-        below=estimate.value is not None and estimate.value < 0,
-        ceiling=_percent(lane.ceiling),
-        ceiling_low=_percent(lane.ceiling_low) if has_band else None,
-        ceiling_high=_percent(lane.ceiling_high) if has_band else None,
+        css=f"{lane.css} big" if lane.big else lane.css,
+        symbol=_symbol(lane),
+        x=_percent(lane.estimate.value),
+        low=low,
+        high=high,
+        tick=_percent(lane.tick.value),
+        tick_low=tick_low,
+        tick_high=tick_high,
     )
+
+
+def _symbol(lane: Lane) -> str:
+    if lane.estimate.value is not None and lane.estimate.value < 0:
+        return "below"
+    if lane.circle:
+        return "c5" if lane.big else "c4"
+    return "d6" if lane.big else "d4"
+
+
+def _ends(estimate: Estimate) -> tuple[str | None, str | None]:
+    if estimate.low is None or estimate.high is None:
+        return None, None
+    return _percent(estimate.low), _percent(estimate.high)
 
 
 def _percent(value: float | None) -> str | None:
@@ -166,9 +183,7 @@ def _percent(value: float | None) -> str | None:
 
 def _in_words(lane: Lane) -> str:
     words = _named(lane.name, lane.estimate)
-    if lane.ceiling is None:
-        return words
-    return f"{words}, {_named('human ceiling', Estimate(lane.ceiling, lane.ceiling_low, lane.ceiling_high))}"
+    return words if lane.tick.value is None else f"{words}, {_named(lane.tick_name, lane.tick)}"
 
 
 def _named(name: str, estimate: Estimate) -> str:

@@ -2,14 +2,40 @@
 
 import os
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
+from django.conf import settings
+from django.contrib.staticfiles.finders import FileSystemFinder
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+
+class DocsFinder(FileSystemFinder):
+    """Finds the docs among the static files. Pages that changed are rendered when static files are looked up.
+
+    So only what serves or collects static files renders docs, no worker and no other command.
+    """
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterable[Any]:
+        """List the files of STATICFILES_DIRS."""
+        _render()
+        return super().list(ignore_patterns)
+
+    def find_location(self, root: str, path: str, prefix: str | None = None) -> str | None:
+        """Return the path of a file below `root`, None without one."""
+        if prefix and path.startswith(prefix):
+            _render()
+        return super().find_location(root, path, prefix)
+
+
+def _render() -> None:
+    render_docs(settings.BASE_DIR / "docs", settings.DOCS_DIR)
 
 
 def render_docs(source: Path, target: Path) -> list[Path]:

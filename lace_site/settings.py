@@ -194,6 +194,10 @@ STATIC_ROOT.mkdir(exist_ok=True)
 DOCS_DIR = VAR_DIR / "docs"
 DOCS_DIR.mkdir(exist_ok=True)
 STATICFILES_DIRS = [("docs", DOCS_DIR)]
+STATICFILES_FINDERS = [
+    "lace_site.docs.DocsFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

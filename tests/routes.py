@@ -332,7 +332,7 @@ def url_of(name: str, values: Mapping[str, Any], args: Mapping[str, Any] | None 
 
 
 def in_world(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands for a value of the world replaced by it."""
+    """The names in a row replaced by the world's values."""
     return {
         name: values.get(value, value) if isinstance(value, str) else value for name, value in given.items()
     }

@@ -171,7 +171,7 @@ def planted_judge(truth: Truth, *, tpr: float, tnr: float, seed: int = 0, with_b
 
     It finds `case <id>` in the chat and the criterion keys at the end of the last message, answers None with
     NOT_APPLICABLE, and depends on case, criterion and seed alone. Advocates get a brief, requests with a JSON
-    schema get what their rationale says. Without `with_block` verdicts stand in the prose only.
+    schema get what their rationale says. Without `with_block` verdicts are in the prose only.
     """
 
     def answer(body: Body) -> StubReply:
@@ -193,7 +193,7 @@ def planted_judge(truth: Truth, *, tpr: float, tnr: float, seed: int = 0, with_b
 def planted_verdict(
     truth: bool | None, *, case: str, criterion: str, tpr: float, tnr: float, seed: int = 0
 ) -> bool | None:
-    """What the planted judge answers where people say `truth`."""
+    """The planted judge's answer where the human answer is `truth`."""
     if truth is None:
         return None
     digest = hashlib.sha256(f"{seed}:{case}:{criterion}".encode()).digest()
@@ -221,7 +221,7 @@ def asked_text(body: Body) -> str:
 
 
 def fenced_text(body: Body) -> str:
-    """What stands in the last fence of the last message, or all of it when there is no fence."""
+    """The text in the last fence of the last message, or all of it when there is no fence."""
     parts = _FENCE_LINE.split(str(body["messages"][-1]["content"]))
     return parts[-2] if len(parts) > 2 else parts[0]
 
@@ -232,7 +232,7 @@ def asked_keys(body: Body) -> list[str]:
 
 
 def case_of(body: Body, truth: Truth) -> str:
-    """The case whose marker stands in the chat; KeyError when there is none."""
+    """The case whose marker is in the chat; KeyError when there is none."""
     for found in _CASE.findall(conversation(body)):
         if found in truth:
             return str(found)

@@ -1,6 +1,6 @@
 """Who may open what: every route, as each of the people; what is not theirs does not exist.
 
-The rows stand in tests/routes.py, what they act on in tests/world.py.
+The rows are in tests/routes.py, what they act on in tests/world.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -158,12 +158,12 @@ def test_a_token_opens_what_its_scopes_name_and_its_user_may(
 
 
 def names_holdout(case: Case) -> bool:
-    """Whether the row is about a chat that is held out."""
+    """Whether the row is about a holdout chat."""
     return any(str(value).startswith("holdout") for value in case.args.values())
 
 
 def test_the_admin_is_for_superusers(world: World) -> None:
-    """Everybody else is sent to its sign-in, or told that there is nothing."""
+    """Everybody else is sent to the sign-in, or gets a 404."""
     clients = [world.client(person) for person in PEOPLE]
     names = [name for name in route_names() if is_admin(name) and name not in ("admin:login", "admin:logout")]
     assert names

@@ -33,7 +33,7 @@ UNSAFE = ("post", "put", "patch", "delete")
 
 
 def sources(*kinds: str) -> Iterator[Path]:
-    """The house's own files; what others wrote (vendor) or a machine did (migrations) is left out."""
+    """The house's own files; without vendor files and migrations."""
     for folder in (*HOUSE, "templates"):
         for path in sorted((settings.BASE_DIR / folder).rglob("*")):
             if path.suffix in kinds and not {"vendor", "migrations"} & set(path.parts):

@@ -34,18 +34,18 @@ def test_the_folder_of_messages_is_the_embedded_broker(tmp_path: Path) -> None:
 def test_a_message_is_taken_whole_while_others_are_put(tmp_path: Path) -> None:
     def put() -> None:
         with connected(tmp_path) as connection:
-            rings = connection.SimpleQueue("judge")
+            queue = connection.SimpleQueue("judge")
             for number in range(MESSAGES):
-                rings.put({"run": number})
+                queue.put({"run": number})
 
     writer = threading.Thread(target=put)
     taken: list[int] = []
     with connected(tmp_path) as connection:
-        rings = connection.SimpleQueue("judge")
+        queue = connection.SimpleQueue("judge")
         writer.start()
         while writer.is_alive() or len(taken) < MESSAGES:
             try:
-                message = rings.get(block=False)
+                message = queue.get(block=False)
             except Empty:
                 continue
             message.ack()
@@ -56,7 +56,7 @@ def test_a_message_is_taken_whole_while_others_are_put(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attempt", range(20))
 def test_workers_that_start_at_once_find_each_others_queues(tmp_path: Path, attempt: int) -> None:
     # kombu remembers for a whole process what is bound: each try has names of its own.
-    rings, names = Exchange(f"rings-{attempt}"), [f"try-{attempt}-{n}" for n in range(4)]
+    queue, names = Exchange(f"queue-{attempt}"), [f"try-{attempt}-{n}" for n in range(4)]
     together = threading.Barrier(4)
     failed: list[Exception] = []
 
@@ -64,7 +64,7 @@ def test_workers_that_start_at_once_find_each_others_queues(tmp_path: Path, atte
         with connected(tmp_path) as connection:
             together.wait()
             try:
-                Queue(name, rings, routing_key=name).bind(connection.channel()).declare()
+                Queue(name, queue, routing_key=name).bind(connection.channel()).declare()
             except Exception as error:  # noqa: BLE001  whatever it is, the test tells it
                 failed.append(error)
 
@@ -75,5 +75,5 @@ def test_workers_that_start_at_once_find_each_others_queues(tmp_path: Path, atte
         thread.join()
     assert failed == []
     with connected(tmp_path) as connection:
-        bound = {row[2] for row in connection.channel().get_table(rings.name)}
+        bound = {row[2] for row in connection.channel().get_table(queue.name)}
     assert bound == set(names)

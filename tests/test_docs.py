@@ -7,8 +7,9 @@ import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.template import Context, Template
+from pytest_django import Settings
 
-from lace_site.docs import anchor, render_docs
+from lace_site.docs import DocsFinder, anchor, render_docs
 
 DOCS: Path = settings.BASE_DIR / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "adr" not in path.parts)
@@ -30,6 +31,15 @@ def test_a_page_is_rendered_once_and_again_when_it_changes(tmp_path: Path) -> No
     assert 'href="reference/files.html#labels"' in html.read_text()
     page.write_text("# Other\n", encoding="utf-8")
     assert render_docs(page.parent, html.parent) == [html]
+
+
+def test_pages_are_rendered_when_static_files_are_looked_up(tmp_path: Path, settings: Settings) -> None:
+    settings.DOCS_DIR = tmp_path
+    settings.STATICFILES_DIRS = [("docs", tmp_path)]
+    finder = DocsFinder()
+    assert list(tmp_path.iterdir()) == []
+    assert finder.find("docs/review-alignment.html")
+    assert "review-alignment.html" in {path for path, _ in finder.list([])}
 
 
 def test_the_docs_are_served_without_sign_in() -> None:

@@ -85,7 +85,7 @@ STARTED = {
 
 
 def direct_pins() -> list[str]:
-    """The direct runtime requirements by name; what they pull in stands below the second heading."""
+    """The direct runtime requirements by name; what they pull in is below the second heading."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("# What they pull in.")[0]
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [re.split(r"[\[=]", line)[0] for line in lines]

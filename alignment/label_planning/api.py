@@ -19,8 +19,13 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.forms import LARGEST_SEED, random_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
-from alignment.label_planning.services.draw_preview import MOST, SamplePreview, SampleRequest, preview_sample
-from alignment.label_planning.services.draws import create_sample, sample_source
+from alignment.label_planning.services.sample import create_sample, sample_source
+from alignment.label_planning.services.sample_preview import (
+    MOST,
+    SamplePreview,
+    SampleRequest,
+    preview_sample,
+)
 from alignment.statistics.label_needs import Need
 from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
@@ -115,16 +120,16 @@ class LabelDraws(APIView):
             if body["dry_run"]:
                 preview = preview_sample(sample, by=user)
                 return Response(_preview_body(preview, topics=not labels_too(user=user)))
-            draw = create_sample(sample, by=user)
+            created = create_sample(sample, by=user)
         except InputProblem as problem:
             raise ValidationError({"detail": str(problem)}) from problem
         answer = {
-            "set": draw.chat_set.pk,
-            "name": draw.chat_set.name,
-            "chats": draw.chat_set.members.count(),
-            "again": draw.again,
+            "set": created.chat_set.pk,
+            "name": created.chat_set.name,
+            "chats": created.chat_set.members.count(),
+            "again": created.again,
         }
-        return Response(answer, status=status.HTTP_200_OK if draw.again else status.HTTP_201_CREATED)
+        return Response(answer, status=status.HTTP_200_OK if created.again else status.HTTP_201_CREATED)
 
 
 def _scope(request: Request, run_id: int) -> Scope:

@@ -10,8 +10,8 @@ from django.core.validators import MaxValueValidator
 
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.plan import TopicLabels
-from alignment.label_planning.services.draw_preview import MOST, SampleRequest
-from alignment.label_planning.services.draws import sample_source
+from alignment.label_planning.services.sample import sample_source
+from alignment.label_planning.services.sample_preview import MOST, SampleRequest
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.core.splits import proportions_of

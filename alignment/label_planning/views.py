@@ -19,8 +19,8 @@ from alignment.label_planning.forms import SampleForm, random_seed
 from alignment.label_planning.queries.pending_labels import pending_jobs, samples_without_job
 from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans, topic_labels
 from alignment.label_planning.queries.sampling_frame import sampling_frame
-from alignment.label_planning.services.draw_preview import NoEligibleChats, preview_sample
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import NoEligibleChats, preview_sample
 from alignment.reports.queries.page import notices, scope_filters, scope_query
 from common.access import permission_or_404
 from common.problems import InputProblem

@@ -182,7 +182,7 @@ def _chat_list(request: HttpRequest, scope: Scope, run: Run, places: cells.Place
     return {
         "page_obj": page,
         "items": cells.pair_rows(scope, places.pairs(page), scope_query(scope, start="&")),
-        "people": scope.people,
+        "human_head": scope.human_head,
         "own": places.own,
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),

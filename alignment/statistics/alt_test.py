@@ -97,7 +97,7 @@ def _share(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def replacement(
+def alt_test(
     labels: NDArray[np.integer],
     judge: NDArray[np.integer],
     *,
@@ -117,7 +117,7 @@ def replacement(
 
     Returns
     -------
-    Replacement : without cases, and with a reason, for fewer than 3 raters with 30 comparable chats each.
+    AltTest : without cases, and with a reason, for fewer than 3 raters with 30 comparable chats each.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def replacement(
     Examples
     --------
     >>> labels = np.tile([[1, 1, 1], [0, 0, 0]], (50, 1))
-    >>> result = replacement(labels, np.ones(100, dtype=int), seed=1)
+    >>> result = alt_test(labels, np.ones(100, dtype=int), seed=1)
     >>> result.alt_test, result.balanced
     (False, False)
     """
@@ -139,20 +139,14 @@ def replacement(
     if len(answers) < MINIMUM_RATERS:
         return AltTest((), FEW_RATERS)
     p_values = [_p_value(one, epsilon) for one in answers]
-    tests = zip(answers, p_values, benjamini_yekutieli(p_values), strict=True)
-    return AltTest(
-        tuple(
-            RaterCase(
-                rater=one.rater,
-                chats=one.rows.shape[0],
-                advantage=one.advantage,
-                p_value=p_value,
-                wins=corrected <= FALSE_DISCOVERIES,
-                gap=_gap(one.rows, seed=seed + one.rater, resamples=resamples),
-            )
-            for one, p_value, corrected in tests
-        )
-    )
+    wins = [corrected <= FALSE_DISCOVERIES for corrected in benjamini_yekutieli(p_values)]
+    gaps = [_gap(one.rows, seed=seed + one.rater, resamples=resamples) for one in answers]
+    return AltTest(tuple(map(_case, answers, p_values, wins, gaps)))
+
+
+def _case(answers: "_Answers", p_value: float, wins: bool, gap: Estimate) -> RaterCase:
+    chats = answers.rows.shape[0]
+    return RaterCase(answers.rater, chats, answers.advantage, p_value, wins=wins, gap=gap)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Calibration:
     reason: str = ""
 
 
-def reliability(
+def calibration(
     human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
 ) -> Calibration:
     """Compare the judge's probabilities of True with the consensus.
@@ -53,7 +53,7 @@ def reliability(
 
     Returns
     -------
-    Reliability : below 100 verdicts only the Brier score, in [0, 1]; without a verdict only the reason.
+    Calibration : below 100 verdicts only the Brier score, in [0, 1]; without a verdict only the reason.
 
     Notes
     -----
@@ -62,7 +62,7 @@ def reliability(
 
     Examples
     --------
-    >>> round(reliability(np.array([0, 1, 1, 0]) == 1, np.array([0.1, 0.9, 0.8, 0.3])).brier, 4)
+    >>> round(calibration(np.array([0, 1, 1, 0]) == 1, np.array([0.1, 0.9, 0.8, 0.3])).brier, 4)
     0.0375
     """
     n = int(p_true.size)
@@ -78,7 +78,7 @@ def reliability(
 def reliability_bins(
     human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
 ) -> tuple[ReliabilityBin, ...]:
-    """Bins of a reliability diagram that hold a verdict, lowest first; parameters as in `reliability`.
+    """Bins of a reliability diagram that hold a verdict, lowest first; parameters as in `calibration`.
 
     A probability of 1 belongs to the last bin. DeGroot & Fienberg (1983), The Statistician 32:12.
 

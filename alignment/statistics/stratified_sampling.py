@@ -124,7 +124,7 @@ def _allocate(
     return allocation(sizes, n, rule=rule, minimum=minimum)
 
 
-def drawn(shares: Sequence[Allocation], *, seed: int) -> list[SampledChat]:
+def sample_chats(shares: Sequence[Allocation], *, seed: int) -> list[SampledChat]:
     """Sample chats without replacement within each stratum, in an order that does not disclose the stratum.
 
     Each chat of a stratum has the same inclusion probability, n / N. Equal seeds give the same sample.

@@ -35,11 +35,19 @@ def figure(estimate: Estimate) -> SafeString:
 @register.inclusion_tag("common/_plot.html")
 def share_plot(agreement: Agreement, everybody: float | None) -> dict[str, Any]:
     """Plot a rater's agreement as a dot; the tick is the agreement of all raters."""
-    lane = plots.Lane("Agreement", plotted(agreement.share), "people", not agreement.few, everybody)
+    lane = plots.Lane(
+        "Agreement",
+        plotted(agreement.share),
+        css="people",
+        circle=True,
+        big=not agreement.few,
+        tick=plots.Estimate(everybody),
+        tick_name="all raters",
+    )
     return {"plot": plots.plot([lane])}
 
 
 @register.inclusion_tag("alignment/rater_quality/_trend.html")
 def trend_plot(trend: Sequence[Estimate]) -> dict[str, Any]:
     """Plot agreement by tenths, oldest left."""
-    return {"trend": plots.course([plotted(part) for part in trend])}
+    return {"trend": plots.trend([plotted(part) for part in trend])}

@@ -25,6 +25,7 @@ STATISTICS = {
     "pabak": "PABAK",
 }
 JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
+CEILING = "human ceiling"
 RATER_LANES = (
     ("Agree", "human.percent_agreement"),
     ("AC1", "human.gwet_ac1"),
@@ -70,15 +71,16 @@ def outcome(value: Any, passes_when: bool) -> SafeString:
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     """Plot a report row: TPR, TNR and balanced accuracy; without a judge, agreement between raters."""
     named = JUDGE_LANES if judged else RATER_LANES
-    human = estimate(pick_path(criterion, "human.ceiling")) if judged else plots.Estimate(None)
-    ceiling = {"ceiling": human.value, "ceiling_low": human.low, "ceiling_high": human.high}
+    ceiling = estimate(pick_path(criterion, "human.ceiling")) if judged else plots.UNDEFINED
     rows = [
         plots.Lane(
             name,
             estimate(pick_path(criterion, path)),
-            who="judge" if judged else "people",
+            css="judge" if judged else "people",
+            circle=not judged,
             big=i == len(named),
-            **(ceiling if i == len(named) else {}),
+            tick=ceiling if i == len(named) else plots.UNDEFINED,
+            tick_name=CEILING,
         )
         for i, (name, path) in enumerate(named, start=1)
     ]
@@ -87,16 +89,15 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
 
 
 @register.inclusion_tag("common/_plot.html")
-def interval_plot(
-    holder: Any, name: str, who: plots.Who = "judge", goal: bool = False, ceiling: float | None = None
-) -> dict[str, Any]:
+def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | None = None) -> dict[str, Any]:
     """Plot one statistic as a dot with its interval and the human ceiling as a tick."""
     lane = plots.Lane(
         STATISTICS.get(name, readable(name)),
         estimate(pick(holder, name)),
-        who,
+        css="judge",
         big=name == "balanced_accuracy",
-        ceiling=ceiling,
+        tick=plots.Estimate(ceiling),
+        tick_name=CEILING,
     )
     return {"plot": plots.plot([lane], goal=goal)}
 

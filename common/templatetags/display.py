@@ -25,7 +25,7 @@ def pick(holder: Any, name: str) -> Any:
 
 
 def pick_path(holder: Any, path: str) -> Any:
-    """Follow a dotted path, e.g. `human.ceiling`; None where a step is missing."""
+    """Follow a dotted path, e.g. `owner.name`; None where a step is missing."""
     for name in path.split("."):
         holder = pick(holder, name)
     return holder
@@ -123,7 +123,7 @@ def markdown(text: Any) -> SafeString:
 
 @register.inclusion_tag("common/_progress.html")
 def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict[str, Any]:
-    """Draw a progress bar: a rater's own work in blue, a run in ink with failures in red."""
+    """Draw a progress bar: the reader's own work in blue, other work in ink; failures in red."""
     whole = max(total, 1)
     return {
         "done": done,

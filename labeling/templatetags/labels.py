@@ -92,7 +92,7 @@ def picked_turns(labels: Iterable[Any] | None) -> set[int]:
     return {int(turn) for label in labels or () for turn in pick(label, "turns") or ()}
 
 
-@register.inclusion_tag("common/_turn.html")
+@register.inclusion_tag("labeling/chats/_turn.html")
 def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) -> dict[str, Any]:
     """One message of a transcript; tool and system turns are folded to a line."""
     css_class, role = ROLES.get(

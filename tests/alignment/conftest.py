@@ -23,7 +23,7 @@ from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.prompt_pages import make_prompted
 from tests.factories.rating_screen import sign_in
 from tests.factories.runs import answering
-from tests.factories.suggestions import Parted, make_parted, suggesting
+from tests.factories.suggestions import Disputes, make_disputes, suggesting
 from tests.stub_endpoint import StubEndpoint
 
 
@@ -73,25 +73,25 @@ def author(author_user: User) -> Client:
     return client
 
 
-def three_parted() -> Parted:
+def three_disputes() -> Disputes:
     """Three train chats on which people and the champion differ."""
-    return make_parted("Parcel one", "Parcel two", "Parcel three")
+    return make_disputes("Parcel one", "Parcel two", "Parcel three")
 
 
 @pytest.fixture(scope="module")
-def parted_once(rows_once: RowsOnce) -> Parted | None:
-    return rows_once("parted", three_parted)
+def disputes_once(rows_once: RowsOnce) -> Disputes | None:
+    return rows_once("disputes", three_disputes)
 
 
 @pytest.fixture
-def parted(parted_once: Parted | None, transactional_db: None) -> Parted:
-    return deepcopy(parted_once) or three_parted()
+def disputes(disputes_once: Disputes | None, transactional_db: None) -> Disputes:
+    return deepcopy(disputes_once) or three_disputes()
 
 
 @pytest.fixture
-def reviser(settings: Settings, parted: Parted) -> Iterator[StubEndpoint]:
+def reviser(settings: Settings, disputes: Disputes) -> Iterator[StubEndpoint]:
     """An endpoint that answers with the champion's prompt and one more rule."""
-    with suggesting(settings, parted) as endpoint:
+    with suggesting(settings, disputes) as endpoint:
         yield endpoint
 
 

@@ -63,7 +63,7 @@ def test_zero_and_unknown_counts_look_different():
         ("", '<span class="tag">Unlabelled</span>'),
     ],
 )
-def test_what_people_answered_is_a_chip(value, shown):
+def test_a_human_answer_is_a_chip(value, shown):
     assert render("{% human_chip value %}", value=value) == shown
 
 
@@ -98,7 +98,7 @@ def test_a_subjective_criterion_is_directional_only_whatever_its_status():
     assert "Directional only" in render("{% status_chip 'aligned' 'subjective' %}")
 
 
-def test_lanes_without_a_judge_show_people_alone():
+def test_lanes_without_a_judge_show_raters_alone():
     human = {
         "percent_agreement": 0.9,
         "gwet_ac1": 0.8,

@@ -24,7 +24,7 @@ CHATS = 110
 
 
 def truth(n: int) -> bool:
-    """What people say on every criterion."""
+    """The human answer on every criterion."""
     return n % 2 == 0
 
 

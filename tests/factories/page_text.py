@@ -11,7 +11,7 @@ from tests.factories.rater_quality import polite
 
 
 def words_of(answer: Any) -> str:
-    """What stands on a page, without its markup."""
+    """The text of a page, without its markup."""
     return " ".join(re.sub(r"<[^>]+>", " ", text_of(answer)).split())
 
 

@@ -53,7 +53,7 @@ def decided(
 
 
 def label(criterion: Criterion, chat: Chat, value: bool | None) -> None:
-    """Two raters say so, each with a reason."""
+    """Two raters give this answer, each with a reason."""
     for _ in range(2):
         rater = make_rater()
         Label.objects.create(

@@ -29,7 +29,7 @@ CONFIG = {
 def a_version(
     criterion: Criterion, text: str = "", *examples: Chat, author: User | None = None, **fields: Any
 ) -> PromptVersion:
-    """The next version, with an example of each chat; people are said to have answered True on it."""
+    """The next version, with an example of each chat; its human answer is True."""
     number = PromptVersion.objects.filter(criterion=criterion).count() + 1
     said = text or f"# Objective\nIs {criterion.key} so?\n\n# Tone\nCalm, take {number}."
     chosen = [ExampleChoice(chat, 1, 2, True, f"Why {chat.external_id} is True.") for chat in examples]

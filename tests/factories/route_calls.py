@@ -23,7 +23,7 @@ def as_text(response: Any) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """CSRF tokens and cookies are salted anew; Expires and the screen's clock tell the time."""
+    """CSRF tokens and cookies have a new salt each time; Expires and the screen's clock tell the time."""
     salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
     return re.sub(salted, "", text, flags=re.MULTILINE)
 

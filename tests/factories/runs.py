@@ -99,7 +99,7 @@ def block(values: Mapping[str, bool | None], *, prose: str = "What the messages 
 
 
 def always(value: bool | None) -> Answer:
-    """A judge that gives every criterion the same answer, and argues whatever it is told to."""
+    """A judge that gives every criterion the same answer, and argues for any side."""
     return lambda body: block(dict.fromkeys(asked_keys(body), value))
 
 

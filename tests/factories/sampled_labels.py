@@ -19,7 +19,7 @@ from tests.factories.compared_runs import HUMAN, Compared
 from tests.factories.report_data import criterion
 
 
-def drawn(human: Sequence[int], judge: Sequence[int], inverse: Sequence[float]) -> CriterionData:
+def sampled(human: Sequence[int], judge: Sequence[int], inverse: Sequence[float]) -> CriterionData:
     found = criterion(human, judge)
     return CriterionData(
         found.spec, found.human, found.judge, found.counts, 1, inverse=np.array(inverse, dtype=np.float64)

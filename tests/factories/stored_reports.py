@@ -13,7 +13,7 @@ from tests.factories.compared_runs import Compared, urls
 
 
 def stored_reports(run: Run, users: Mapping[str, User]) -> dict[str, int]:
-    """The ids of a report as authors are told it, and of the one with the few held-out chats."""
+    """The ids of a report that authors can see, and of the one with few holdout chats."""
     found = {}
     for name, person in (("report_id", "author"), ("holdout_report", "lead")):
         scope = requested_scope(run.chat_set, run, {}, users[person])

@@ -1,4 +1,4 @@
-"""A criterion on which its champion and people part on train, and models that answer with a revision."""
+"""A criterion whose champion and raters disagree on train, and models that answer with a revision."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +32,8 @@ RULE = "An apology alone is not polite."
 
 
 @dataclass
-class Parted:
-    """Train chats with a verdict of the champion each; people said the other thing."""
+class Disputes:
+    """Train chats with a verdict of the champion each, and the other human answer."""
 
     criterion: Criterion
     chat_set: ChatSet
@@ -93,16 +93,16 @@ class Parted:
         )
 
 
-def make_parted(*texts: str) -> Parted:
-    """`polite` with its champion, and a train chat for each text: people said False, the judge True."""
+def make_disputes(*texts: str) -> Disputes:
+    """`polite` with its champion, and a train chat for each text: labelled False, judged True."""
     profiles_ensure()
     rubric = make_rubric("polite")
     chat_set = make_set(rubric)
     run = make_run(make_judge(rubric), chat_set, finished_at=timezone.now())
-    parted = Parted(rubric.criteria.get(), chat_set, run, make_rater("anna"))
+    disputes = Disputes(rubric.criteria.get(), chat_set, run, make_rater("anna"))
     for text in texts:
-        parted.chat(text)
-    return parted
+        disputes.chat(text)
+    return disputes
 
 
 def revised(prompt: str, *, rule: str = RULE) -> str:
@@ -115,16 +115,16 @@ def answer_with(text: str, *, prose: str = PROSE, reason: str = REASON) -> str:
     return f"{prose}\n\nREASON: {reason}\n\nREVISED PROMPT\n~~~~\n{text}\n~~~~"
 
 
-def drafts(parted: Parted, *, rule: str = RULE) -> Answer:
+def drafts(disputes: Disputes, *, rule: str = RULE) -> Answer:
     """A model that adds one rule to the champion."""
-    text = answer_with(revised(parted.champion.text, rule=rule))
+    text = answer_with(revised(disputes.champion.text, rule=rule))
     return lambda body: StubReply(text)
 
 
-def asked(parted: Parted, by: User, **choice: int | bool) -> Suggestion:
+def asked(disputes: Disputes, by: User, **choice: int | bool) -> Suggestion:
     """A suggestion asked for, and worked off in this process."""
     row = suggestion_start(
-        criterion=parted.criterion,
+        criterion=disputes.criterion,
         choice=SuggestionChoice(**choice),  # type: ignore[arg-type]
         by=by,
     )
@@ -146,9 +146,13 @@ def work_off(row: Suggestion) -> None:
 
 @contextmanager
 def suggesting(
-    settings: Settings, parted: Parted, answer: Callable[..., StubReply] | None = None, *, prices: str = ""
+    settings: Settings,
+    disputes: Disputes,
+    answer: Callable[..., StubReply] | None = None,
+    *,
+    prices: str = "",
 ) -> Iterator[StubEndpoint]:
-    with answering(settings, answer or drafts(parted), prices=prices) as stub:
+    with answering(settings, answer or drafts(disputes), prices=prices) as stub:
         yield stub
 
 

@@ -1,4 +1,4 @@
-"""Runs for real Celery workers: launched as from the page, waited for, and the rings of this process."""
+"""Runs for real Celery workers: launched as from the page, waited for, and the tasks of this process."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from lace_site import celery_app
 from tests.factories.runs import Ended, environment
 
 PATIENCE = 60
-# Rings know nothing of the database: each broker is tried with one of the two.
+# Tasks do not depend on the database: each broker is tried with one of the two.
 BROKER = "valkey" if connection.vendor == "postgresql" else "filesystem"
 
 
@@ -43,8 +43,8 @@ def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:
     return run_launch(chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None)
 
 
-def unheard(run: Run) -> Run:
-    """The ring of a launch here reaches no worker of another broker; as if that had been known."""
+def not_enqueued(run: Run) -> Run:
+    """A task enqueued here reaches no worker of another broker: mark the run as not enqueued."""
     Run.objects.filter(pk=run.pk).update(rung_at=None)
     return run
 
@@ -77,8 +77,8 @@ def ended(run: Run, *, log: Path, seconds: float = PATIENCE) -> Run:
     return run
 
 
-def purge_rings() -> None:
-    """Forget the rings of earlier tests in this process's broker."""
+def purge_tasks() -> None:
+    """Delete the tasks of earlier tests from this process's broker."""
     with celery_app.connection_for_write() as broker:
         broker.default_channel.queue_declare("judge")
         broker.default_channel.queue_purge("judge")

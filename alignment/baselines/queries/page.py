@@ -35,7 +35,7 @@ def baselines_page(scope: Scope, baselines: Baselines, *, only: str = "") -> dic
     shown = {
         "rows": rows,
         "headline": headline(rows),
-        "drawn": body["used"] < body["answered"],
+        "sampled": body["used"] < body["answered"],
         "not_beaten": [key for key in body["not_beaten"] if key in names],
     }
     return context | {"baselines": body | shown}

@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
-from alignment.comparison.queries.human_answers import People, human_answers
+from alignment.comparison.queries.human_answers import HumanAnswer, human_answers
 from alignment.comparison.queries.scope import Scope
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
@@ -21,7 +21,7 @@ class _Rows:
 
     criteria: list[Criterion]
     versions: dict[int, CriterionVersion]
-    people: dict[int, People]
+    human: dict[int, HumanAnswer]
     verdicts: dict[int, Verdict]
 
 
@@ -30,7 +30,7 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
     rows = _Rows(
         criteria=scope.criteria,
         versions=newest_versions(criteria=scope.criteria),
-        people=human_answers(scope, chat),
+        human=human_answers(scope, chat),
         verdicts={row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat)},
     )
     lines = [_line(row, rows, run, chat, query) for row in rows.criteria]
@@ -52,10 +52,10 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
 
 
 def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict[str, Any]:
-    people, verdict = rows.people.get(row.pk, People()), rows.verdicts.get(row.pk)
+    human, verdict = rows.human.get(row.pk, HumanAnswer()), rows.verdicts.get(row.pk)
     version = rows.versions[row.pk]
     value = verdict.value if verdict else None
-    compared = value is not None and bool(people.said)
+    compared = value is not None and bool(human.values)
     return {
         "criterion": {
             "key": row.key,
@@ -67,10 +67,10 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
         "id": row.pk,
         "dimension": row.dimension.name,
         "question": version.question,
-        "people": people,
+        "human": human,
         "verdict": verdict,
         "compared": compared,
-        "differ": compared and (not value) in people.said,
+        "differ": compared and (not value) in human.values,
         "url": f"{reverse('alignment:chat', args=[run.pk, chat.pk])}?criterion={row.key}{query}#focus",
     }
 
@@ -86,7 +86,7 @@ def _by_dimension(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _headline(scope: Scope, lines: list[dict[str, Any]], disagreements: list[dict[str, Any]]) -> str:
     compared = [line for line in lines if line["compared"]]
     agree = len(compared) - len(disagreements)
-    who = "All raters" if scope.each_rater else scope.people
+    who = "All raters" if scope.each_rater else scope.human_head
     text = f"{who} and judge agree on {agree} of {len(compared)} compared criteria."
     names = [line["criterion"]["name"] for line in disagreements]
     return f"{text} Disagreements: {', '.join(names)}." if names else text

@@ -10,18 +10,18 @@ from evaluation.core.types import Criterion as CoreCriterion
 from evaluation.core.types import Tier, Windows
 from evaluation.engines.core.flags import flags_in_words, place_of
 from evaluation.engines.core.quotes import mark_quotes
+from evaluation.engines.core.roles import ADVOCATES
 from evaluation.engines.core.verdicts import read_answer, read_formatter
 from evaluation.engines.core.windows import split_into_windows
 from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import ModelCall, Run, Verdict
+from evaluation.prompts.core import argued_answer
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.steps import FINAL_ROLES, Step, taken_from, verdict_steps
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
-
-ADVOCATES = ("customer", "support")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ShownStep:
     ----------
     argued : the answer that an advocate had to argue for, None for other roles.
     decides : whether the verdict is read from this step.
-    said : verdict in the step's answer, None for an advocate.
+    verdict : verdict in the step's answer, None for an advocate.
     marked : whether the text contains the automatic quote marks, as the Judge read them.
     call : the model call, if there was one.
     """
@@ -51,7 +51,7 @@ class ShownStep:
     text: str
     argued: bool | None = None
     decides: bool = False
-    said: StepAnswer | None = None
+    verdict: StepAnswer | None = None
     marked: bool = False
     call: Step | None = None
 
@@ -68,7 +68,7 @@ class ShownAnswer:
     first: int
     last: int
     steps: tuple[ShownStep, ...]
-    said: StepAnswer
+    verdict: StepAnswer
     is_final: bool
 
     @property
@@ -102,6 +102,8 @@ def verdict_detail(
         "rule": _rule(verdict),
         "votes": _votes(verdict),
         "change": _change(verdict),
+        "advocates": [role.mark for role in ADVOCATES],
+        "sided_with": _sided_with(verdict),
         "flags": flags_in_words(verdict.flags) if verdict else (),
         "calls": calls,
         "knowledge": [] if _retrieves(run) else _knowledge(run, criterion.pk),
@@ -142,7 +144,7 @@ def _answers(
         part = parts[window] if window < len(parts) else parts[-1]
         steps = tuple(group)
         shown = tuple(_step(step, steps, engine, criterion, part) for step in _last_of_each(steps))
-        final = next((step.said for step in shown if step.decides and step.said), StepAnswer("none"))
+        final = next((step.verdict for step in shown if step.decides and step.verdict), StepAnswer("none"))
         numbers = [message.n for message in part.messages] or [0]
         answers.append(
             ShownAnswer(
@@ -168,22 +170,22 @@ def _last_of_each(steps: Sequence[Step]) -> list[Step]:
 def _step(
     step: Step, of_answer: Sequence[Step], engine: str, criterion: CoreCriterion, part: CoreChat
 ) -> ShownStep:
-    advocate = step.role in ADVOCATES
-    argues = {"support": criterion.passes_when, "customer": not criterion.passes_when}
+    stance = next((role.argues for role in ADVOCATES if role.key == step.role), None)
+    advocate = stance is not None
     return ShownStep(
         title=step.title,
         model=step.model,
         state=step.state,
         text=mark_quotes(text=step.text, chat=part) if advocate else step.text,
-        argued=argues.get(step.role),
+        argued=None if stance is None else argued_answer(criterion, argues=stance),
         decides=step.role == FINAL_ROLES.get(engine),
-        said=None if advocate else _said(step, of_answer, criterion),
+        verdict=None if advocate else _verdict_in(step, of_answer, criterion),
         marked=advocate,
         call=step,
     )
 
 
-def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> StepAnswer:
+def _verdict_in(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> StepAnswer:
     """The verdict in an answer: read by rules, else by the formatter, else the reason for none."""
     if step.state != ModelCall.State.ANSWERED.label:
         return StepAnswer(step.state.lower().replace(" ", "_"))
@@ -227,6 +229,14 @@ def _change(verdict: Verdict | None) -> dict[str, Any] | None:
         StepAnswer(verdict.state, verdict.value),
     )
     return {"first": first, "last": last, "changed": first != last}
+
+
+def _sided_with(verdict: Verdict | None) -> str:
+    """The side that the Judge took, in words; '' without a debate."""
+    if verdict is None or not verdict.sided_with:
+        return ""
+    names = {role.key: f"the {role.mark}" for role in ADVOCATES}
+    return names.get(verdict.sided_with, "neither side")
 
 
 def _retrieves(run: Run) -> bool:

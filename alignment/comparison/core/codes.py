@@ -103,7 +103,7 @@ class CriterionData:
             raise ValueError(f"{self.spec.key}: negative label count")
 
     @property
-    def without_drawn(self) -> "CriterionData":
+    def without_sampled(self) -> "CriterionData":
         """A copy in which chats sampled by verdict are unlabelled."""
         if self.inverse is None:
             return self

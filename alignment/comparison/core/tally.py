@@ -22,7 +22,7 @@ class Tally:
         """Whether there are verdicts."""
         return self.joint.ndim == 2
 
-    def people(self, code: HumanCode) -> int:
+    def human(self, code: HumanCode) -> int:
         """Chats with this human answer, with any verdict or none."""
         return int(self.joint[code].sum())
 
@@ -34,7 +34,7 @@ class Tally:
         """Chats with a human True or False and this verdict."""
         return int(self.joint[[HumanCode.TRUE, HumanCode.FALSE], code].sum())
 
-    def silent(self, code: HumanCode) -> int:
+    def abstentions(self, code: HumanCode) -> int:
         """Chats with this human answer on which the judge abstained."""
         return int(self.joint[code, list(ABSTENTIONS)].sum())
 
@@ -44,18 +44,18 @@ class Tally:
         return int(self.joint.sum())
 
     @property
-    def silent_in_all(self) -> int:
+    def all_abstentions(self) -> int:
         """Chats on which the judge abstained, labelled or not."""
         return int(self.joint[:, list(ABSTENTIONS)].sum())
 
     def unjudged(self, code: HumanCode) -> int:
         """Chats with this human answer and without a verdict of True or False, for any reason."""
-        return self.people(code) - int(self.joint[code, : JudgeCode.NA].sum())
+        return self.human(code) - int(self.joint[code, : JudgeCode.NA].sum())
 
     @property
     def answered(self) -> int:
         """Chats with a human True or False."""
-        return self.people(HumanCode.TRUE) + self.people(HumanCode.FALSE)
+        return self.human(HumanCode.TRUE) + self.human(HumanCode.FALSE)
 
     @property
     def table(self) -> Confusion:
@@ -70,7 +70,7 @@ class Tally:
         return {name: n for name, n in counts.items() if n}
 
 
-def people_codes(data: CriterionData, *, each_rater: bool) -> NDArray[np.int8]:
+def human_codes(data: CriterionData, *, each_rater: bool) -> NDArray[np.int8]:
     """HumanCode by chat, shape (chats,). Against each rater, one True or False label answers a chat."""
     if not each_rater:
         return data.human
@@ -93,7 +93,7 @@ def tally(data: CriterionData, *, each_rater: bool = False) -> Tally:
     >>> tally(CriterionData(spec, human, judge, np.zeros((3, 3), dtype=np.int64), 1)).table
     Confusion(tp=1, fn=1, fp=0, tn=1)
     """
-    human = people_codes(data, each_rater=each_rater)
+    human = human_codes(data, each_rater=each_rater)
     if data.judge is None:
         return Tally(np.bincount(human, minlength=len(HumanCode)))
     joint = np.bincount(joint_codes(human, data.judge), minlength=len(HumanCode) * _JUDGE_CODES)

@@ -8,21 +8,21 @@ from labeling.models.labels import Consensus, Label
 
 UNLABELLED = "unlabelled"
 BY_VALUE = {True: Consensus.State.TRUE, False: Consensus.State.FALSE, None: Consensus.State.NA}
-SAID = {Consensus.State.TRUE: frozenset({True}), Consensus.State.FALSE: frozenset({False})}
+COMPARED = {Consensus.State.TRUE: frozenset({True}), Consensus.State.FALSE: frozenset({False})}
 
 
 @dataclass(frozen=True, slots=True)
-class People:
-    """The answer on one criterion: `said` is compared with the verdict, `agreeing` of `raters` gave it."""
+class HumanAnswer:
+    """The answer on one criterion: `values` is compared with the verdict, `agreeing` of `raters` gave it."""
 
     state: str = UNLABELLED
-    said: frozenset[bool] = frozenset()
+    values: frozenset[bool] = frozenset()
     raters: int = 0
     agreeing: int = 0
     adjudicated: bool = False
 
 
-def human_answers(scope: Scope, chat: Chat) -> dict[int, People]:
+def human_answers(scope: Scope, chat: Chat) -> dict[int, HumanAnswer]:
     """Human answers by criterion id, without unlabelled criteria."""
     if scope.rater:
         labels = Label.objects.counted().filter(chat=chat, rater__name=scope.rater)
@@ -31,20 +31,20 @@ def human_answers(scope: Scope, chat: Chat) -> dict[int, People]:
     return {row.criterion_id: _several(row, each=scope.each_rater) for row in rows}
 
 
-def _one(value: bool | None) -> People:
+def _one(value: bool | None) -> HumanAnswer:
     state = BY_VALUE[value]
-    return People(state, SAID.get(state, frozenset()))
+    return HumanAnswer(state, COMPARED.get(state, frozenset()))
 
 
-def _several(row: Consensus, *, each: bool) -> People:
-    """The consensus; against each rater, `said` holds the answers of all raters."""
+def _several(row: Consensus, *, each: bool) -> HumanAnswer:
+    """The consensus; against each rater, `values` holds the answers of all raters."""
     counts = {"true": row.n_true, "false": row.n_false, "na": row.n_na}
-    said = SAID.get(Consensus.State(row.state), frozenset())
+    values = COMPARED.get(Consensus.State(row.state), frozenset())
     if each:
-        said = frozenset(value for value, n in ((True, row.n_true), (False, row.n_false)) if n)
-    return People(
+        values = frozenset(value for value, n in ((True, row.n_true), (False, row.n_false)) if n)
+    return HumanAnswer(
         state=row.state,
-        said=said,
+        values=values,
         raters=sum(counts.values()),
         agreeing=counts.get(row.state, max(counts.values())),
         adjudicated=row.by == Consensus.By.ADJUDICATION,

@@ -62,7 +62,7 @@ def inclusion_probabilities(
     return {criterion: strata.inclusion(by_sample) for criterion, by_sample in used.items()}
 
 
-def drawn_by_verdict(labels: QuerySet[Label]) -> int:
+def sampled_by_verdict(labels: QuerySet[Label]) -> int:
     """Number of chats labelled for a sample with unequal probabilities; at most two queries."""
     used = _sampled_labels(
         labels, {pk: sampling for pk, sampling in _samples() if sampling and _unequal(sampling)}

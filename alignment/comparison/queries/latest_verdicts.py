@@ -33,7 +33,7 @@ class LatestVerdicts:
         return latest.order_by("-run_id", "-chat_id")
 
     @property
-    def parted(self) -> QuerySet[Verdict]:
+    def disagreements(self) -> QuerySet[Verdict]:
         """Latest verdicts that differ from the consensus, newest first."""
         return self.verdicts.filter(DISAGREES, state=Verdict.State.READ)
 

@@ -19,8 +19,8 @@ def scope_notices(scope: Scope) -> list[str]:
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         notices.append(f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results")
     about = scope_summary(scope)
-    if about.drawn:
-        chats = f"{about.drawn} labelled chat{' was' if about.drawn == 1 else 's were'}"
+    if about.sampled:
+        chats = f"{about.sampled} labelled chat{' was' if about.sampled == 1 else 's were'}"
         notices.append(
             f"{chats} sampled by verdict: results by criterion are weighted for that, other results are not"
         )

@@ -76,7 +76,7 @@ class Scope:
         return self.rater or ("Each rater" if self.each_rater else "Consensus")
 
     @property
-    def people(self) -> str:
+    def human_head(self) -> str:
         """Head of the column with the human answers."""
         return self.rater or ("A rater" if self.each_rater else "Consensus")
 

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import labels_of, rater_ids
 from alignment.comparison.queries.cached_documents import cached_document, pin_of
-from alignment.comparison.queries.inclusion_probabilities import drawn_by_verdict
+from alignment.comparison.queries.inclusion_probabilities import sampled_by_verdict
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from labeling.models.chats import Chat
@@ -25,22 +25,22 @@ class ScopeSummary:
     ----------
     demo : whether it includes demo chats.
     raters : ids of raters with a label on its chats.
-    drawn : number of chats labelled for a sample by verdict.
+    sampled : number of chats labelled for a sample by verdict.
     """
 
     demo: bool
     raters: tuple[int, ...]
-    drawn: int
+    sampled: int
 
     @property
-    def people(self) -> QuerySet[Rater]:
+    def rater_rows(self) -> QuerySet[Rater]:
         """The raters, by name."""
         return Rater.objects.filter(pk__in=self.raters).order_by("name")
 
     @property
     def rater_kinds(self) -> set[str]:
         """Kinds of the raters who are not human; one query."""
-        others = self.people.exclude(kind=Rater.Kind.PERSON).order_by()
+        others = self.rater_rows.exclude(kind=Rater.Kind.PERSON).order_by()
         return set(others.values_list("kind", flat=True).distinct())
 
 
@@ -58,4 +58,4 @@ def scope_summary(scope: Scope) -> ScopeSummary:
 
 def _body(scope: Scope) -> dict[str, Any]:
     demo = Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO)
-    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": drawn_by_verdict(labels_of(scope))}
+    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": sampled_by_verdict(labels_of(scope))}

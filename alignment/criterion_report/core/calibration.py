@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes, HumanCode
-from alignment.statistics.calibration import ReliabilityBin, reliability
+from alignment.statistics.calibration import ReliabilityBin, calibration
 from alignment.statistics.intervals import proportion
 
 SIDE = 320  # px, side of the square
@@ -39,15 +39,15 @@ def probabilities(human: Codes, p_true: NDArray[np.float64]) -> dict[str, Any]:
     """
     stated = (human <= HumanCode.FALSE) & ~np.isnan(p_true)
     is_true = human[stated] == HumanCode.TRUE
-    calibration = reliability(is_true, p_true[stated])
-    share = float(is_true.mean()) if calibration.n else None
+    result = calibration(is_true, p_true[stated])
+    share = float(is_true.mean()) if result.n else None
     return {
-        "n": calibration.n,
-        "brier": calibration.brier,
+        "n": result.n,
+        "brier": result.brier,
         "constant": None if share is None else share * (1 - share),
-        "ece": calibration.ece,
-        "bins": [_bin(one) for one in calibration.bins],
-        "reason": calibration.reason,
+        "ece": result.ece,
+        "bins": [_bin(one) for one in result.bins],
+        "reason": result.reason,
     }
 
 

@@ -11,7 +11,7 @@ from alignment.rater_quality.core import FALSE, Answers, Pair, majority_of_other
 from alignment.rater_quality.core.answers import Ints
 from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, AltTest, RaterCase, replacement
+from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, AltTest, RaterCase, alt_test
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.label_needs import Decision, LabelCounts, needs
 
@@ -111,7 +111,7 @@ def rater_comparison(
     labels = np.bincount(answers.raters, minlength=raters)
     shown = np.argsort(-labels, kind="stable")[:RATERS_SHOWN]
     by_rater = _by_rater(answers, len(judge), raters)
-    decision = replacement(by_rater, _true_or_false(judge), seed=seed)
+    decision = alt_test(by_rater, _true_or_false(judge), seed=seed)
     cases = {case.rater: case for case in decision.cases}
     tables = _tables(answers, judge, raters)
     rows = [

@@ -51,7 +51,7 @@ def criterion_report_page(
         "quality_url": scope.chat_set and reverse("quality:set_overview", args=[scope.chat_set.pk]),
         "replacement_chats": MINIMUM_CHATS,
         "calibration": _calibration(document["probabilities"]),
-        "drawn": report.versions,
+        "versions": report.versions,
         "ground_truth": scope.ground_truth,
         "notices": [*notices(scope), *question_notices([criterion])],
         "is_demo": is_demo(scope),

@@ -69,17 +69,17 @@ def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> C
         return None
     report = alignment_report(scope)
     entry = next(row for row in report["criteria"] if row["key"] == key)
-    drawn = _versions(criterion, scope, user)
+    versions = _versions(criterion, scope, user)
     document = {
         **{name: report[name] for name in HEAD},
         "criterion": entry,
         **_parts(replace(scope, only=key), user),
-        "versions_on": drawn.place.words if drawn.place else None,
-        "versions": [_version(row, one) for row, one in drawn.rows],
+        "versions_on": versions.place.words if versions.place else None,
+        "versions": [_version(row, one) for row, one in versions.rows],
         "policy": report["policy"],
         "bootstrap": report["bootstrap"],
     }
-    return CriterionReport(document, criterion, drawn)
+    return CriterionReport(document, criterion, versions)
 
 
 # ---------- details ----------

@@ -10,7 +10,7 @@ from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.random_samples import (
     ANSWERED,
-    Draw,
+    RandomSample,
     equal_chance_samples,
     random_sample_sizes,
 )
@@ -60,13 +60,13 @@ class PlanCounts:
 def plan_counts(scope: Scope) -> PlanCounts:
     """Count chats and labels; cached for a finished run until labels or samples change."""
     scope = replace(scope, against=CONSENSUS, only="")
-    draws = equal_chance_samples(scope)
+    samples = equal_chance_samples(scope)
     if scope.run is None or scope.run.finished_at is None:
-        return _read(_body(scope, draws))
-    about = [[draw.pk, draw.criteria] for draw in draws]
+        return _read(_body(scope, samples))
+    about = [[sample.pk, sample.criteria] for sample in samples]
     pin = pin_of(scope, Report.Kind.PLAN.value, BODY_VERSION, about)
     return _read(
-        cached_document(scope, kind=Report.Kind.PLAN, pin=pin, body=lambda: _body(scope, draws)).body
+        cached_document(scope, kind=Report.Kind.PLAN, pin=pin, body=lambda: _body(scope, samples)).body
     )
 
 
@@ -79,13 +79,13 @@ def topic_counts(members: QuerySet[Any], criteria: Collection[Criterion]) -> Top
     )
 
 
-def _body(scope: Scope, draws: list[Draw]) -> dict[str, Any]:
+def _body(scope: Scope, samples: list[RandomSample]) -> dict[str, Any]:
     by_topic = topic_counts(scope.members, scope.criteria)
     rows = _answered(scope.members, scope.criteria).annotate(raters=F("n_true") + F("n_false"))
     three = rows.filter(raters__gte=RATERS_FOR_REPLACING).values_list("criterion")
     return {
         "three": list(_counted(three)),
-        "random": list(random_sample_sizes(scope, draws).items()),
+        "random": list(random_sample_sizes(scope, samples).items()),
         "chats": list(by_topic.chats.items()),
         "answers": [[*about, one.n, one.false] for about, one in by_topic.answers.items()],
     }

@@ -159,7 +159,7 @@ def version_metrics(
 
 def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
     true, false = body["refrained"]
-    table, drawn = Confusion(*body["table"]), body["drawn"]
+    table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
         criterion=criterion,
@@ -169,9 +169,9 @@ def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: s
         undecided=body["silent"],
         abstained=(true, false),
         recipe=recipe,
-        sampled=drawn["chats"] if drawn else 0,
-        rates=estimates_of(drawn) if drawn else judge_rates(table),
-        weighted_decision=decision_of(drawn) if drawn else None,
+        sampled=weighted["chats"] if weighted else 0,
+        rates=estimates_of(weighted) if weighted else judge_rates(table),
+        weighted_decision=decision_of(weighted) if weighted else None,
     )
 
 
@@ -216,10 +216,10 @@ def _recount(pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, 
     """Count and store, replacing the counts from before an answer changed."""
     rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
     older = stored_ids(list(rows.values()))
-    drawn = weighted_rates(pairs)
+    weighted = weighted_rates(pairs)
     for pair, splits in _counted(pairs).items():
         rows[pair].body = {
-            split: body | {"drawn": drawn.get((*pair, split))} for split, body in splits.items()
+            split: body | {"drawn": weighted.get((*pair, split))} for split, body in splits.items()
         }
     replace_documents(list(rows.values()), older=older)
     return list(rows.values())
@@ -273,8 +273,8 @@ def _without_few(
         pair = run.pk, criterion.pk
         result[pair] = {split: body for split, body in counts[pair].items() if split not in few[pair]}
         for split in few[pair] & fresh[pair].keys():
-            drawn = WITHHELD if counts[pair][split]["drawn"] else None
-            result[pair][split] = fresh[pair][split] | {"drawn": drawn}
+            weighted = WITHHELD if counts[pair][split]["drawn"] else None
+            result[pair][split] = fresh[pair][split] | {"drawn": weighted}
         result[pair] = _in_order(result[pair])
     return result, {(run.pk, criterion.pk) for run, criterion in again}
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.models.regressions import RegressionTest
 from alignment.prompts.queries.version_metrics import Figures, VersionMetrics, version_metrics
-from alignment.regression.queries.changed_prompts import changed_by_judges
+from alignment.regression.queries.tests import changed_by_judges
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

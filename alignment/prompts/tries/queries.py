@@ -209,7 +209,7 @@ class OfferedChats:
 def chats_offered(*, criterion: Criterion, user: User, latest: LatestVerdicts) -> OfferedChats:
     """Return at most OFFERED chats of each kind; dev comes before train."""
     members = members_to_try(criterion=criterion, user=user)
-    disagreements = latest.parted.filter(chat__in=members.values("chat"))
+    disagreements = latest.disagreements.filter(chat__in=members.values("chat"))
     newest = list(disagreements.values_list("chat_id", flat=True)[:OFFERED])
     rows = Chat.objects.select_related("topic").in_bulk(newest)
     first = members.exclude(chat__in=newest).order_by("split", "-chat_set", "position")

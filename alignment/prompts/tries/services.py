@@ -21,7 +21,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
-from evaluation.prompts.services.tries import try_ensure
+from evaluation.prompts.services.drafts import try_ensure
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.runs.services.estimates import estimate_for
@@ -193,7 +193,7 @@ def _disagreements(
 
 def _pairs(latest: LatestVerdicts, members: QuerySet[ChatSetMember]) -> QuerySet[Verdict, tuple[int, int]]:
     """Return the disagreements on these members' chats as pairs of chat and verdict id."""
-    disagreements = latest.parted.filter(chat__in=members.values("chat"))
+    disagreements = latest.disagreements.filter(chat__in=members.values("chat"))
     return disagreements.values_list("chat_id", "pk")
 
 

@@ -1,6 +1,5 @@
 """Regression gate: candidate against champion on the human labels."""
 
-from alignment.regression.core.as_json import regression_body
 from alignment.regression.core.evidence import (
     CELLS,
     ClassChange,
@@ -14,7 +13,7 @@ from alignment.regression.core.evidence import (
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
 from alignment.regression.core.policy import GatePolicy
 from alignment.regression.core.power import chance_found, gate_power
-from alignment.regression.core.summary import junit_xml, markdown_summary
+from alignment.regression.core.result import junit_xml, markdown_summary, regression_body
 
 __all__ = [
     "CELLS",

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from alignment.chat_detail.queries.page import labels_and_adjudication
 from alignment.chat_detail.queries.verdict_detail import ShownStep, verdict_detail
-from alignment.comparison.queries.human_answers import People, human_answers
+from alignment.comparison.queries.human_answers import HumanAnswer, human_answers
 from alignment.regression.queries.cells import (
     MEANINGS,
     NAMES,
@@ -57,7 +57,7 @@ def regression_chat_page(
     """Return the template context. `cell` : the list to page through; '' means the chat's own cell."""
     own, version = tested.cell_of(member.place), newest_versions(criteria=[criterion])[criterion.pk]
     judges = _judge_outputs(tested, criterion, version, chat, member)
-    people = human_answers(tested.scope, chat).get(criterion.pk, People())
+    human = human_answers(tested.scope, chat).get(criterion.pk, HumanAnswer())
     return {
         "test": tested.test,
         "chat": chat,
@@ -69,7 +69,7 @@ def regression_chat_page(
             "criterion": {"key": criterion.key, "passes_when": version.passes_when},
             **labels_and_adjudication(chat=chat, criterion_id=criterion.pk),
         },
-        "people": people,
+        "human": human,
         "judges": judges,
         "cited": {turn for judge in judges for step in judge.steps for turn in cited_turns(step.text)},
         "own": {"key": own, "name": NAMES.get(own, "")},

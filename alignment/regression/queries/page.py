@@ -87,7 +87,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "more_labels": body.get("more_labels"),
         "openings": _openings(test),
         "retest_url": _retest_url(test),
-        "drawn": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
+        "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
     return context | regression_progress(test)
 
@@ -229,8 +229,15 @@ def _statistic(judge: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _plot(row: dict[str, Any], *, goal: bool, ceiling: float | None) -> plots.Plot:
     lanes = [
-        plots.Lane(f"{row['name']}, champion", _estimate(row["before"]), who="before"),
-        plots.Lane(f"{row['name']}, candidate", _estimate(row["after"]), big=True, ceiling=ceiling),
+        plots.Lane(f"{row['name']}, champion", _estimate(row["before"]), css="before", circle=True),
+        plots.Lane(
+            f"{row['name']}, candidate",
+            _estimate(row["after"]),
+            css="judge",
+            big=True,
+            tick=plots.Estimate(ceiling),
+            tick_name="human ceiling",
+        ),
     ]
     return plots.plot(lanes, goal=goal, padding=LANE)
 

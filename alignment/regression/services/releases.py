@@ -4,9 +4,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.changed_prompts import changed_by_judges
 from alignment.regression.queries.policy_page import policy_revised
-from alignment.regression.queries.tests import gate_policy
+from alignment.regression.queries.tests import changed_by_judges, gate_policy
 from common.problems import InputProblem
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_make_default, profiles_lock

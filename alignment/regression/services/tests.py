@@ -80,16 +80,16 @@ def prompt_test_start(
 
 
 def prompt_test_continue(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
-    """Continue the same test if an earlier command left it open, otherwise start one.
+    """Continue the same test if an earlier command did not finish it, otherwise start one.
 
     Tests on workers are not continued here. Raises as prompt_test_start does.
     """
     with transaction.atomic():
         test = prompt_test_start(candidate=candidate, choice=choice)
-        if (left := _left_open(test)) is None:
+        if (same := _same_open_test(test)) is None:
             return test
         transaction.set_rollback(True)
-    return left
+    return same
 
 
 @transaction.atomic
@@ -179,7 +179,7 @@ def judged_criteria(*, choice: RegressionChoice, baseline: Run | None = None) ->
     return keys
 
 
-def _left_open(test: RegressionTest) -> RegressionTest | None:
+def _same_open_test(test: RegressionTest) -> RegressionTest | None:
     """Return the newest open test of a command with the same judges and chats."""
     rows = RegressionTest.objects.filter(
         pk__lt=test.pk,

@@ -70,10 +70,10 @@ def pass_rate_cautions(counts: Tally, *, corrected: bool) -> tuple[str, ...]:
     """Return what a corrected pass rate assumes, if it assumes it of more than 10% of the chats."""
     if not corrected:
         return ()
-    labelled = counts.chats - counts.people(HumanCode.UNLABELLED)
-    neither = counts.people(HumanCode.NA) + counts.people(HumanCode.UNRESOLVED)
+    labelled = counts.chats - counts.human(HumanCode.UNLABELLED)
+    neither = counts.human(HumanCode.NA) + counts.human(HumanCode.UNRESOLVED)
     answered = counts.judge(JudgeCode.TRUE) + counts.judge(JudgeCode.FALSE)
-    abstained = counts.silent_in_all
+    abstained = counts.all_abstentions
     sentences = []
     if neither > MANY * labelled:
         sentences.append(

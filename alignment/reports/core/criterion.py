@@ -85,7 +85,7 @@ def criterion_entry(
         data = replace(data, inverse=None)  # no unlabelled chats to represent
     parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
     if parts.by_verdict and not represents(data):
-        data = data.without_drawn
+        data = data.without_sampled
         parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
     judged = _judge_statistics(parts)
     raters = human_side(data.counts, raters=data.raters, seed=seed)
@@ -133,9 +133,9 @@ def _counts(parts: _Input) -> dict[str, Any]:
     return {
         "n": table.n if table else counts.answered,
         "human_true": _human_true(parts),
-        "unlabelled": counts.people(HumanCode.UNLABELLED),
-        "unresolved": counts.people(HumanCode.UNRESOLVED),
-        "not_applicable": counts.people(HumanCode.NA),
+        "unlabelled": counts.human(HumanCode.UNLABELLED),
+        "unresolved": counts.human(HumanCode.UNRESOLVED),
+        "not_applicable": counts.human(HumanCode.NA),
         "no_verdict": sum(counts.no_verdict_by.values()) if table else None,
         "no_verdict_by": counts.no_verdict_by if table else None,
         "judge_not_applicable": counts.both_answered(JudgeCode.NA) if table else None,
@@ -153,7 +153,7 @@ def _unjudged(parts: _Input) -> dict[str, int] | None:
 def _human_true(parts: _Input) -> int | None:
     if parts.each_rater:
         return None
-    return parts.tally.table.human_true if parts.tally.has_run else parts.tally.people(HumanCode.TRUE)
+    return parts.tally.table.human_true if parts.tally.has_run else parts.tally.human(HumanCode.TRUE)
 
 
 def _missing_counts(parts: _Input) -> dict[str, str]:
@@ -235,7 +235,7 @@ def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:
 
 def _abstention(parts: _Input, code: HumanCode) -> Abstentions:
     share = abstention_share(parts.data, code) if parts.by_verdict else None
-    return Abstentions(parts.tally.unjudged(code), parts.tally.silent(code), share)
+    return Abstentions(parts.tally.unjudged(code), parts.tally.abstentions(code), share)
 
 
 def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:

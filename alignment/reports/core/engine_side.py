@@ -6,8 +6,8 @@ from typing import Any
 
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
+from evaluation.engines.core.roles import ADVOCATES, NEITHER, advocate_for
 
-SIDES = ("customer", "support", "neither")
 ANSWERS = {True: "true", False: "false", None: "not_applicable"}
 
 
@@ -21,7 +21,7 @@ class VerdictCount:
     value : the verdict; None = not applicable.
     first : the draft's verdict if `reflected`; None = not applicable.
     reflected : whether a draft was read before the verdict.
-    side : the side that the Judge followed: customer, support or neither; '' without a debate.
+    side : the side that the Judge took, as in `sides`; '' without a debate.
     passes_when : the answer that is good for the chatbot.
     suspect : whether the chat is flagged as suspect (possible prompt injection).
     n : the number of verdicts.
@@ -38,8 +38,19 @@ class VerdictCount:
 
     @property
     def right_side(self) -> str:
-        """The side that argues for the human answer; the customer's answer is the failing one."""
-        return "support" if self.human is self.passes_when else "customer"
+        """The advocate who argues for the human answer."""
+        return advocate_for(self.human, passes_when=self.passes_when)
+
+
+def sides() -> tuple[str, ...]:
+    """Return the sides that a Judge can take.
+
+    Examples
+    --------
+    >>> sides()
+    ('customer', 'support', 'neither')
+    """
+    return (*(role.key for role in ADVOCATES), NEITHER)
 
 
 def engine_against_humans(rows: Sequence[VerdictCount]) -> dict[str, Any]:
@@ -103,18 +114,19 @@ def _changes(rows: Sequence[VerdictCount]) -> dict[str, Any]:
 def _debate(rows: Sequence[VerdictCount]) -> dict[str, Any] | None:
     if not rows:
         return None
+    advocates = [role.key for role in ADVOCATES]
     taken = {
         side: {
             right: sum(row.n for row in rows if (row.side, row.right_side) == (side, right))
-            for right in ("customer", "support")
+            for right in advocates
         }
-        for side in SIDES
+        for side in sides()
     }
     return {
         "taken": taken,
         "right": {
             side: _share(taken[side][side], sum(taken[side].values()), "the Judge never took this side")
-            for side in ("customer", "support")
+            for side in advocates
         },
     }
 

@@ -36,7 +36,7 @@ def human_pass_rate(tally: Tally, *, passes_when: bool) -> Estimate:
     tally : the counts of one criterion.
     passes_when : the answer that is good for the chatbot.
     """
-    share = proportion(tally.people(HumanCode.TRUE), tally.answered, reason=NO_ANSWER)
+    share = proportion(tally.human(HumanCode.TRUE), tally.answered, reason=NO_ANSWER)
     return passing(share, passes_when=passes_when)
 
 
@@ -65,9 +65,9 @@ def method_of(tally: Tally, *, at_random: bool) -> Method | None:
 
     None if every chat is labelled.
     """
-    if tally.people(HumanCode.UNLABELLED) == 0:
+    if tally.human(HumanCode.UNLABELLED) == 0:
         return None
-    true, false = tally.people(HumanCode.TRUE), tally.people(HumanCode.FALSE)
+    true, false = tally.human(HumanCode.TRUE), tally.human(HumanCode.FALSE)
     enough = true + false >= FEWEST_AT_RANDOM and min(true, false) >= FEWEST_OF_EACH
     return Method.PPI if at_random and enough else Method.ROGAN_GLADEN
 

@@ -68,7 +68,7 @@ def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) ->
         rest is None. Labels sampled by verdict are excluded. Against each rater the results are pooled by
         rater, then averaged, without intervals.
     """
-    criteria = [criterion.without_drawn for criterion in criteria]
+    criteria = [criterion.without_sampled for criterion in criteria]
     tallies = [tally(criterion, each_rater=data.each_rater) for criterion in criteria]
     if not data.has_run:
         answered = sum(one.answered for one in tallies)

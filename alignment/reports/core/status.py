@@ -25,7 +25,8 @@ class StatusPolicy:
     minimum_true, minimum_false : compared chats that a status needs, by human answer.
     minimum_rate : smallest TPR and TNR. minimum_rate_low : smallest lower bound of either.
     balanced_low_above : balanced accuracy's lower bound must be above this.
-    largest_silent : largest share of the human True, and of the human False, on which the judge may abstain.
+    largest_abstention : largest share of the human True, and of the human False, on which the judge may
+        abstain; JSON calls it `largest_silent`.
 
     Raises
     ------
@@ -44,13 +45,13 @@ class StatusPolicy:
     minimum_rate: float = 0.80
     minimum_rate_low: float = 0.65
     balanced_low_above: float = 0.50
-    largest_silent: float = 0.10
+    largest_abstention: float = 0.10
 
     def __post_init__(self) -> None:
         for name in ("minimum_true", "minimum_false"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more")
-        for name in ("minimum_rate", "minimum_rate_low", "balanced_low_above", "largest_silent"):
+        for name in ("minimum_rate", "minimum_rate_low", "balanced_low_above", "largest_abstention"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1")
 
@@ -60,8 +61,9 @@ class StatusPolicy:
         return f"{self.name}, version {self.version}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return every parameter by name."""
-        return asdict(self)
+        """Return every parameter by its name in JSON."""
+        limits = asdict(self)
+        return limits | {"largest_silent": limits.pop("largest_abstention")}
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,12 @@ class Abstentions:
     """Chats with one human answer and without True or False from the judge.
 
     chats : their number, for any reason.
-    silent : chats on which the judge abstained: it was asked, and did not answer True or False.
+    abstained : chats on which the judge abstained: it was asked, and did not answer True or False.
     share : weighted share of abstentions among the chats it was asked about; None if not weighted.
     """
 
     chats: int = 0
-    silent: int = 0
+    abstained: int = 0
     share: float | None = None
 
 
@@ -152,12 +154,12 @@ def _abstentions(classes: Classes, policy: StatusPolicy) -> list[str]:
     """Return a reason for each class with too many abstentions: a judge must not skip hard chats."""
     reasons = []
     for word, n, other in classes:
-        asked = n + other.silent
-        share = other.silent / asked if other.share is None and asked else other.share or 0.0
-        if share > policy.largest_silent:
+        asked = n + other.abstained
+        share = other.abstained / asked if other.share is None and asked else other.share or 0.0
+        if share > policy.largest_abstention:
             weighted = "" if other.share is None else f", {share:.0%} when weighted"
             reasons.append(
-                f"the judge abstained on {other.silent} of {asked} chats with a human {word}{weighted}"
+                f"the judge abstained on {other.abstained} of {asked} chats with a human {word}{weighted}"
             )
     return reasons
 

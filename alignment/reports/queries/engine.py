@@ -20,14 +20,13 @@ from evaluation.runs.queries.engine_stats import run_engine_stats
 
 ANSWERS = (True, False, None)
 NO_DRAFT = len(ANSWERS)
-SIDES = ("", *engine_side.SIDES)
 
 
 def engine_rows(scope: Scope) -> NDArray[Any] | None:
     """Return the run's verdicts (`verdict_rows`) with the columns of `engine_section`; None without a run.
 
-    Columns: `first` is the draft's position in ANSWERS, NO_DRAFT without one; `side` the position in SIDES;
-    `suspect` is 1 on suspect chats.
+    Columns: `first` is the draft's position in ANSWERS, NO_DRAFT without one; `side` the position in
+    `_sides`; `suspect` is 1 on suspect chats.
     """
     if scope.run is None:
         return None
@@ -40,7 +39,7 @@ def engine_rows(scope: Scope) -> NDArray[Any] | None:
         scope.run,
         scope,
         first=Case(When(first_state=Verdict.State.READ, then=first), default=Value(NO_DRAFT)),
-        side=coded("sided_with", {name: place for place, name in enumerate(SIDES)}),
+        side=coded("sided_with", {name: place for place, name in enumerate(_sides())}),
         suspect=Case(When(suspect, then=Value(1)), default=Value(0)),
     )
 
@@ -60,6 +59,11 @@ def engine_section(scope: Scope, data: ReportData, verdicts: NDArray[Any] | None
         else engine_side.engine_against_humans(_verdict_counts(scope, data, verdicts))
     )
     return {**_with_shares(stats), "against_people": right}
+
+
+def _sides() -> tuple[str, ...]:
+    """Return the values of `sided_with`, '' without a debate."""
+    return ("", *engine_side.sides())
 
 
 def _has_engine(scope: Scope) -> bool:
@@ -92,7 +96,8 @@ def _verdict_counts(scope: Scope, data: ReportData, verdicts: NDArray[Any]) -> l
 
 def _count_equal(kinds: tuple[NDArray[Any], ...]) -> list[engine_side.VerdictCount]:
     """Count equal rows."""
-    sizes = (2, len(ANSWERS), NO_DRAFT + 1, len(SIDES), 2, 2)
+    sides = _sides()
+    sizes = (2, len(ANSWERS), NO_DRAFT + 1, len(sides), 2, 2)
     codes, counts = np.unique(np.ravel_multi_index(kinds, sizes), return_counts=True)
     each = np.column_stack([*np.unravel_index(codes, sizes), counts]).tolist()
     return [
@@ -101,7 +106,7 @@ def _count_equal(kinds: tuple[NDArray[Any], ...]) -> list[engine_side.VerdictCou
             value=ANSWERS[value],
             first=None if first == NO_DRAFT else ANSWERS[first],
             reflected=first != NO_DRAFT,
-            side=SIDES[side],
+            side=sides[side],
             passes_when=bool(passes),
             suspect=bool(suspect),
             n=n,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-SIDES = {"customer": "the customer critic", "support": "the support defender"}
+from evaluation.engines.core.roles import ADVOCATES, NEITHER, role_of
+
 ANSWERS = {"true": "True", "false": "False", "not_applicable": "not applicable"}
-ADVOCATES = {"customer": "Critic", "support": "Defender"}
 ADVOCATE_CHECKS = {
     "unverified_quote": "quoted text that is not in the chat",
     "no_message": "found no message for its side",
@@ -58,16 +58,18 @@ def _row(name: str, share: Mapping[str, Any], note: str = "") -> Row:
 def _debate(debates: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> tuple[Row, ...]:
     if debates is None:
         return ()
-    lines = [_row(f"Judge sided with {who}", debates[side]) for side, who in SIDES.items()]
-    lines.append(_row("Sided with neither: not applicable", debates["neither"]))
+    # A stored report has the advocates of its time.
+    sides = {role.key: f"the {role.name.lower()}" for role in ADVOCATES if role.key in debates}
+    lines = [_row(f"Judge sided with {who}", debates[side]) for side, who in sides.items()]
+    lines.append(_row("Sided with neither: not applicable", debates[NEITHER]))
     lines += [
         _row(f"Sided with {who} when it came first", debates["first_won"][side])
-        for side, who in SIDES.items()
+        for side, who in sides.items()
     ]
     lines.append(_row("Sided with the much longer brief", debates["longer_won"]))
     lines.append(_row("One side had no brief", debates["one_sided"]))
     if right:
-        lines += [_right(f"Right when it sided with {who}", side, right) for side, who in SIDES.items()]
+        lines += [_right(f"Right when it sided with {who}", side, right) for side, who in sides.items()]
     lines += _advocate_checks(debates)
     return tuple(line for line in lines if line.n)
 
@@ -80,7 +82,7 @@ def _right(name: str, side: str, right: Mapping[str, Any]) -> Row:
 def _advocate_checks(debates: Mapping[str, Any]) -> list[Row]:
     """Return the advocates' mistakes that occurred."""
     return [
-        _row(f"{ADVOCATES[side]} {words}", checks[name])
+        _row(f"{role_of(side).short_name} {words}", checks[name])
         for side, checks in debates["advocates"].items()
         for name, words in ADVOCATE_CHECKS.items()
         if checks[name]["hits"]

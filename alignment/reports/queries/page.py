@@ -115,7 +115,7 @@ def policy_note() -> str:
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
         f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
-        f"{policy.largest_silent:.0%} of either ({policy.label})."
+        f"{policy.largest_abstention:.0%} of either ({policy.label})."
     )
 
 
@@ -198,7 +198,9 @@ def scope_filters(scope: Scope) -> list[dict[str, Any]]:
 
 def _ground_truths(scope: Scope) -> dict[str, Any]:
     """Return the filter of the ground truth."""
-    raters = [(f"rater:{rater.name}", rater.name) for rater in scope_summary(scope).people[:RATERS_OFFERED]]
+    raters = [
+        (f"rater:{rater.name}", rater.name) for rater in scope_summary(scope).rater_rows[:RATERS_OFFERED]
+    ]
     options = [(CONSENSUS, "Consensus"), (EACH_RATER, "Each rater, averaged"), *raters]
     return chosen_filter("against", scope.against, options)
 

@@ -1,14 +1,14 @@
-// Announces changes of regions that htmx swaps repeatedly. The texts of [data-said] elements within a
-// [data-heard] region go into its permanent status line when they change. Focus stays in the region.
+// Announces changes of regions that htmx swaps repeatedly. The texts of [data-announced] elements within a
+// [data-live-region] region go into its permanent status line when they change. Focus stays in the region.
 
-const heard = new WeakMap(); // the announced text of each region
+const announced = new WeakMap(); // the text of each region
 const focused = new WeakMap(); // the focused element when a request started
 
-const part = ({ target }) => target.closest("[data-heard]");
+const part = ({ target }) => target.closest("[data-live-region]");
 
 function words(place) {
-  const own = (line) => line.closest("[data-heard]") === place;
-  const lines = [...place.querySelectorAll("[data-said]")].filter(own);
+  const own = (line) => line.closest("[data-live-region]") === place;
+  const lines = [...place.querySelectorAll("[data-announced]")].filter(own);
   return lines.map((line) => line.textContent.replace(/\s+/g, " ").trim()).join(" ");
 }
 
@@ -26,9 +26,9 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const place = part(event);
   if (!place) return;
   const now = words(place);
-  if (heard.has(place) && heard.get(place) !== now) {
+  if (announced.has(place) && announced.get(place) !== now) {
     place.querySelector(":scope > [role=status]").textContent = now;
   }
-  heard.set(place, now);
+  announced.set(place, now);
   setTimeout(() => refocus(place, focused.get(event.detail.xhr))); // htmx enables the elements first
 });

@@ -53,6 +53,7 @@ ROLES: tuple[JudgeRole, ...] = (
 )
 NAMES: Mapping[Role, str] = {role.key: role.name for role in ROLES}
 ADVOCATES: tuple[JudgeRole, ...] = tuple(role for role in ROLES if role.output == "brief")
+NEITHER = "neither"  # the side of a verdict that agrees with no advocate
 
 
 def role_of(key: Role) -> JudgeRole:
@@ -92,6 +93,22 @@ def final_role(engine: Engine) -> Role:
     return [role.key for role in ROLES if engine in role.engines and role.output == "verdicts"][-1]
 
 
+def advocate_for(answer: bool, *, passes_when: bool) -> Role:
+    """Return the key of the advocate who argues for an answer.
+
+    Parameters
+    ----------
+    passes_when : the answer that is good for the chatbot.
+
+    Examples
+    --------
+    >>> advocate_for(True, passes_when=True), advocate_for(True, passes_when=False)
+    ('support', 'customer')
+    """
+    stance: Stance = "passing" if answer is passes_when else "failing"
+    return next(role.key for role in ADVOCATES if role.argues == stance)
+
+
 def side_of(value: bool | None, *, criterion: Criterion) -> Side:
     """Return the advocate who argued for this verdict, "neither" for not applicable.
 
@@ -101,7 +118,4 @@ def side_of(value: bool | None, *, criterion: Criterion) -> Side:
     >>> side_of(False, criterion=polite), side_of(None, criterion=polite)
     ('customer', 'neither')
     """
-    if value is None:
-        return "neither"
-    stance: Stance = "passing" if value is criterion.passes_when else "failing"
-    return next(role.key for role in ADVOCATES if role.argues == stance)
+    return NEITHER if value is None else advocate_for(value, passes_when=criterion.passes_when)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.engines.core.roles import NAMES
+from evaluation.engines.core.roles import ADVOCATES, NAMES
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
@@ -12,7 +12,7 @@ from evaluation.models.runs import Run
 ENGINES = {
     "direct": "direct: one pass over the chat",
     "reflection": "reflection: a draft, then an audit of it",
-    "debate": "debate: critic and defender, then a Judge",
+    "debate": f"debate: {' and '.join(role.mark for role in ADVOCATES)}, then a Judge",
     "auto": "auto: debate for context criteria, direct for the rest",
 }
 GROUPINGS = {

@@ -1,4 +1,4 @@
-"""Saves an author's draft, and makes versions of it."""
+"""Saves an author's draft, and makes versions and tries of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,18 @@ from django.db import transaction
 from common.problems import FieldProblem, InputProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.lint import Finding
-from evaluation.prompts.queries.versions import newer_versions
-from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
+from evaluation.prompts.queries.drafts import WorkingPrompt
+from evaluation.prompts.queries.versions import newer_versions, tried_version
+from evaluation.prompts.services.examples import (
+    ExampleChoice,
+    PromptRefused,
+    prompt_check,
+    prompt_hash,
+    prompt_version_add,
+    version_store,
+)
 from evaluation.prompts.services.lint import prompt_errors
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -147,6 +156,35 @@ def version_save(
         if draft is not None and (draft.text, draft.examples) == (text, example_lines(examples)):
             draft_discard(criterion=criterion, author=author)
     return SavedVersion(saved, known is None)
+
+
+@transaction.atomic
+def try_ensure(
+    *, criterion: Criterion, prompt: WorkingPrompt, examples: Sequence[ExampleChoice], author: User
+) -> PromptVersion:
+    """Return the draft as a row for a judge: its unchanged base, the version with the same content, or a try.
+
+    `examples` are the prompt's with their chats. A try has no number; equal text and examples are the same
+    row. Raises PromptRefused as prompt_version_add does.
+    """
+    if prompt.revision == 0:
+        return prompt.base
+    # A try must not become version 1, which is the shipped or generated champion.
+    champions_ensure(criteria=[criterion])
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    prompt_check(criterion=criterion, text=prompt.text, examples=examples)
+    digest = prompt_hash(text=prompt.text, examples=examples)
+    saved = PromptVersion.objects.filter(criterion=criterion, content_hash=digest).first()
+    known = saved or tried_version(criterion=criterion, content_hash=digest)
+    return known or version_store(
+        criterion=criterion,
+        number=None,
+        text=prompt.text,
+        examples=examples,
+        origin=prompt.origin,
+        base=prompt.base,
+        author=author,
+    )
 
 
 def example_lines(examples: Sequence[ExampleChoice]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from django.db.models.functions import Cast
 from evaluation.core.types import Votes
 from evaluation.engines.core.advocate_checks import CHECKS as CONDUCT
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, SUSPECT
-from evaluation.engines.core.roles import ADVOCATES
+from evaluation.engines.core.roles import ADVOCATES, NEITHER
 from evaluation.models.runs import Run, Verdict
 from evaluation.runs.core.noise import flip_rate
 
@@ -189,7 +189,7 @@ def _debates(rows: _Rows) -> Debates | None:
     longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in sides))
     return Debates(
         n=rows.count(),
-        sided_with={side: rows.where(sided_with=side) for side in (*sides, "neither")},
+        sided_with={side: rows.where(sided_with=side) for side in (*sides, NEITHER)},
         first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in sides},
         longer_won=longer.share(lambda row: f"{row['sided_with']}_longer" in row["flags"]),
         one_sided=rows.flagged("one_sided"),

@@ -1,5 +1,6 @@
 """Rows that wait for a worker: taken under a lease, reopened if the worker dies, failed after three tries."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,7 +20,7 @@ ENQUEUE_AGAIN = timedelta(seconds=30)
 Row = TypeVar("Row", bound=models.Model)
 
 
-class LeasedRows(Generic[Row]):
+class LeasedRows(ABC, Generic[Row]):
     """
     The waiting rows of one table and the workers that take them.
 
@@ -35,13 +36,13 @@ class LeasedRows(Generic[Row]):
     start: ClassVar[Mapping[str, Any]] = {}  # columns that a new try sets
     reopen: ClassVar[Mapping[str, Any]] = {}  # columns that the death of a worker sets
 
+    @abstractmethod
     def fail(self, row: Row) -> None:
         """Store that the row used up its tries. It is locked."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_death(self, row: Row) -> None:
         """Log that the row was reopened because its worker died."""
-        raise NotImplementedError
 
     def must_wait(self, row: Row) -> bool:
         """Whether the row must not be taken yet, although it is open. It is locked."""

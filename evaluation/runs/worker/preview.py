@@ -69,6 +69,12 @@ class Preview:
         return sum(call.completion_tokens * call.times for call in self._certain)
 
     @property
+    def placeholders(self) -> tuple[str, ...]:
+        """Return the placeholders that the messages contain."""
+        texts = [text for call in self.calls for _, text in call.messages]
+        return tuple(mark for mark in PLACEHOLDERS.values() if any(mark in text for text in texts))
+
+    @property
     def cost_usd(self) -> Decimal | None:
         """Return the highest possible cost; None if a price is unknown."""
         costs = [None if call.cost_usd is None else call.cost_usd * call.times for call in self._certain]

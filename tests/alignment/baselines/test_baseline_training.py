@@ -111,13 +111,13 @@ def test_who_looks_on_takes_back_what_a_dead_worker_held(large: Compared, lead: 
     assert rung_at is not None and rung_at > before
 
 
-def test_a_ring_that_a_dead_worker_heard_is_not_waited_for(large: Compared, lead: Client) -> None:
+def test_a_task_that_a_dead_worker_took_is_not_waited_for(large: Compared, lead: Client) -> None:
     lead.get(url(large))
     BaselineTraining.objects.update(state="working", lease=None, rung_at=timezone.now())
     assert trainings_waiting() == [BaselineTraining.objects.get().pk]
 
 
-def test_a_ring_on_its_way_is_not_repeated_but_a_lost_one_is(large: Compared, lead: Client) -> None:
+def test_a_task_in_the_queue_is_not_repeated_but_a_lost_one_is(large: Compared, lead: Client) -> None:
     lead.get(url(large))
     BaselineTraining.objects.update(rung_at=timezone.now())
     assert trainings_waiting() == []

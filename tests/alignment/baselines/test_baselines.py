@@ -43,7 +43,7 @@ def words_decide(key: str = "polite") -> None:
 # ---------- figures ----------
 
 
-def test_the_judge_stands_beside_both_baselines_on_every_criterion(compared: Compared, lead: Client) -> None:
+def test_the_judge_is_shown_with_both_baselines_on_every_criterion(compared: Compared, lead: Client) -> None:
     words_decide()
     found = document(lead, compared)
     assert (found["run"], found["set"], found["answered"], found["used"]) == (
@@ -124,14 +124,14 @@ def test_a_second_run_over_the_same_chats_trains_nothing(
     assert Report.objects.filter(kind=Report.Kind.BASELINES).exclude(run=None).count() == 2
 
 
-def test_changed_labels_are_learned_anew(compared: Compared, lead: Client) -> None:
+def test_changed_labels_are_learned_again(compared: Compared, lead: Client) -> None:
     before = document(lead, compared)
     Consensus.objects.filter(criterion__key="polite", chat__external_id="chat-1").update(state="false")
     Criterion.objects.filter(key="polite").update(labels_seq=1000)
     assert on(document(lead, compared), "polite")["human_true"] == on(before, "polite")["human_true"] - 1
 
 
-def test_an_unfinished_run_is_compared_anew_each_time(compared: Compared, lead: Client) -> None:
+def test_an_unfinished_run_is_compared_again_each_time(compared: Compared, lead: Client) -> None:
     Run.objects.update(state="running", finished_at=None)
     first = on(document(lead, compared), "polite")["n"]
     Verdict.objects.filter(criterion__key="polite", chat__external_id="chat-1").delete()
@@ -155,10 +155,10 @@ def test_a_stored_comparison_takes_the_same_number_of_queries_for_more_chats_and
     assert queries() == before
 
 
-# ---------- who is told what ----------
+# ---------- who sees what ----------
 
 
-def test_authors_get_no_figure_from_holdout_chats_that_they_are_not_told_of(
+def test_authors_get_no_figure_from_holdout_chats_that_they_cannot_see(
     compared: Compared, author: Client, author_user: User, lead: Client
 ) -> None:
     scope = requested_scope(compared.chat_set, compared.run, {"topic": "delivery"}, author_user)
@@ -222,7 +222,7 @@ def test_the_page_names_the_criteria_and_says_why_some_are_not_compared(
     assert "No chat with a human False" in page
 
 
-def test_a_judge_that_beats_both_on_all_is_told_so(compared: Compared, lead: Client) -> None:
+def test_the_page_says_when_a_judge_beats_both_on_all(compared: Compared, lead: Client) -> None:
     Criterion.objects.filter(key="welcome").update(state="retired")
     Verdict.objects.filter(criterion__key="welcome").delete()
     other = judged(compared, "perfect", lambda key, n: None if key == "welcome" else perfect(key, n))
@@ -292,5 +292,5 @@ def test_the_answers_of_a_part_are_not_those_of_the_whole(compared: Compared) ->
     assert len(pins) == 2
 
 
-def test_codes_of_people_and_judge_are_the_plain_ones() -> None:
+def test_codes_of_raters_and_judge_are_the_plain_ones() -> None:
     assert selectors._plain(np.arange(5, dtype=np.int8)).tolist() == [1, 0, -1, -1, -1]

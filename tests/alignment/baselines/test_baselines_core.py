@@ -70,7 +70,7 @@ def test_labels_at_random_are_answered_at_random() -> None:
     assert np.mean(found) == pytest.approx(0.5, abs=0.06)
 
 
-def test_near_duplicates_stand_in_one_fold_and_so_give_nothing_away() -> None:
+def test_near_duplicates_are_in_one_fold_and_disclose_nothing() -> None:
     human, texts = answers(100, share=0.5), [f"order{n} name{n} street{n}" for n in range(100)]
     copies, labels = texts * 4, np.tile(human, 4)
     apart, together = learned(copies, labels), learned(copies, labels, [*range(100)] * 4)
@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_answers_and_another_seed_other_folds() -> 
     assert (first.answers != other.answers).any()
 
 
-def test_a_chat_without_an_answer_of_people_gets_none() -> None:
+def test_a_chat_without_a_human_answer_gets_none() -> None:
     human = answers(80)
     human[::4] = -1
     found = learned(chats(80), human)
@@ -143,7 +143,7 @@ def test_it_says_before_each_criterion_that_it_goes_on() -> None:
 # ---------- which chats ----------
 
 
-def test_of_many_chats_a_draw_keeps_the_shares_of_every_criterion() -> None:
+def test_a_sample_of_many_chats_keeps_the_shares_of_every_criterion() -> None:
     criteria = [answers(20_000, share=share, seed=n) for n, share in enumerate((0.01, 0.1, 0.5))]
     places = sampled_chats(criteria, seed=SEED, most=2_000)
     assert len(set(places.tolist())) == 2_000
@@ -151,14 +151,14 @@ def test_of_many_chats_a_draw_keeps_the_shares_of_every_criterion() -> None:
         assert one[places].mean() == pytest.approx(one.mean(), abs=tolerance)
 
 
-def test_chats_that_nobody_answered_are_not_drawn() -> None:
+def test_chats_that_nobody_answered_are_not_sampled() -> None:
     human = answers(100)
     human[::2] = -1
     assert sampled_chats([human], seed=SEED).tolist() == list(range(1, 100, 2))
     assert (human[sampled_chats([human], seed=SEED, most=20)] >= 0).all()
 
 
-def test_the_draw_is_repeated_by_its_seed() -> None:
+def test_the_sample_is_repeated_by_its_seed() -> None:
     human = [answers(5_000)]
     first, again, other = (sampled_chats(human, seed=seed, most=500).tolist() for seed in (1, 1, 2))
     assert first == again != other
@@ -219,7 +219,7 @@ def test_the_difference_is_that_of_the_balanced_accuracies_and_lies_in_its_inter
     assert difference["low"] < difference["value"] < difference["high"]
 
 
-def test_people_who_gave_one_answer_leave_nothing_to_compare_and_it_says_why() -> None:
+def test_raters_who_gave_one_answer_leave_nothing_to_compare_and_the_reason_is_given() -> None:
     human = np.ones(50, dtype=np.int8)
     found = against(human, human, learned(chats(50), human)).as_json()
     assert (found["majority"]["finding"], found["bag_of_words"]["finding"]) == (None, None)

@@ -115,7 +115,7 @@ def test_revoking_ends_it_for_good_with_a_reason(certificate: Certificate, lead_
     assert AuditEvent.objects.filter(verb="certificate revoked", object_id=certificate.pk).count() == 1
 
 
-def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
+def test_without_an_endpoint_nobody_can_know_and_it_does_not_hold(
     in_use: Certificate, settings: Settings
 ) -> None:
     settings.OPENAI_BASE_URL = "nonsense"
@@ -123,7 +123,7 @@ def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
     assert (word, "the current judge is unknown" in reason) == ("expired", True)
 
 
-def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certificate) -> None:
+def test_with_a_recipe_that_cannot_be_read_nobody_can_know_either(in_use: Certificate) -> None:
     JudgeProfile.objects.update(config={"endpoint": "x"})
     word, (reason,) = why(in_use)
     assert (word, reason) == (

@@ -72,7 +72,9 @@ def test_one_that_allows_something_needs_no_confirmation(useful: Compared, lead:
 
 
 @pytest.mark.parametrize("days", ["0", "366", "-1", "x", "", "1.5"])
-def test_days_out_of_their_limits_are_told_the_limits(useful: Compared, lead: Client, days: str) -> None:
+def test_days_out_of_their_limits_are_refused_with_the_limits(
+    useful: Compared, lead: Client, days: str
+) -> None:
     shown = words_of(issued(lead, useful, days=days))
     assert "No certificate was issued: enter 1 to 365 whole days" in shown
     assert not Certificate.objects.exists()

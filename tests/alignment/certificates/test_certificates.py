@@ -18,8 +18,8 @@ from alignment.certificates.services.certificates import (
 )
 from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
@@ -30,7 +30,7 @@ from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
 from tests.factories.certificates import RECIPE
 from tests.factories.compared_runs import Compared, add_chats, text_of
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.sampled_labels import answer
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
     assert any(limit.startswith("no claim about languages") for limit in body["limits"])
 
 
-def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead_user: User) -> None:
+def test_labels_sampled_by_verdict_are_named(compared: Compared, lead_user: User) -> None:
     add_chats(compared, to=100)
     strip(compared, range(9, 101))
     scope = Scope(compared.chat_set, compared.run)

@@ -200,7 +200,7 @@ def test_against_one_rater_their_label_is_compared_with_the_verdict(compared: Co
     # On chat 3 cleo alone says False and the judge True; the consensus is True.
     page = lead.get(chat_url(compared, 3, CLEO))
     line = line_of(page)
-    assert (line["people"].state, line["differ"]) == ("false", True)
+    assert (line["human"].state, line["differ"]) == ("false", True)
     assert not line_of(lead.get(chat_url(compared, 3)))["differ"]
     shown = text_of(page)
     assert '<th scope="col"><span class="p">cleo</span></th>' in shown
@@ -224,12 +224,12 @@ def test_against_one_rater_previous_and_next_are_their_disagreements(
 def test_a_chat_without_the_raters_label_is_unlabelled(compared: Compared, lead: Client) -> None:
     Label.objects.filter(rater__name="cleo", chat=compared.chat(5), criterion__key="polite").delete()
     line = line_of(lead.get(chat_url(compared, 5, CLEO)))
-    assert (line["people"].state, line["compared"], line["differ"]) == ("unlabelled", False, False)
+    assert (line["human"].state, line["compared"], line["differ"]) == ("unlabelled", False, False)
 
 
 def test_a_label_given_after_the_verdict_was_shown_does_not_count(compared: Compared, lead: Client) -> None:
     Label.objects.filter(rater__name="cleo", chat=compared.chat(5)).update(post_reveal=True)
-    assert line_of(lead.get(chat_url(compared, 5, CLEO)))["people"].state == "unlabelled"
+    assert line_of(lead.get(chat_url(compared, 5, CLEO)))["human"].state == "unlabelled"
 
 
 def test_against_each_rater_one_disagreement_is_enough(compared: Compared, lead: Client) -> None:

@@ -101,7 +101,7 @@ def changing(body: Body) -> StubReply:
 def test_reflection_shows_both_answers_and_that_it_changed(lead: Client, settings: Settings) -> None:
     case = judged(settings, "reflection", changing)
     focus = focus_of(lead, case)
-    assert [(step.said.state, step.said.value) for step in focus["steps"]] == [
+    assert [(step.verdict.state, step.verdict.value) for step in focus["steps"]] == [
         ("read", True),
         ("read", False),
     ]
@@ -120,7 +120,7 @@ def test_samples_are_listed_and_the_deciding_one_comes_first(lead: Client, setti
     add_answer(case, True, sample=2)
     case.flag("from_sample:1", value=True, votes_true=2, votes_false=1, votes_na=0)
     focus = focus_of(lead, case)
-    assert [(answer.said.value, answer.is_final) for answer in focus["answers"]] == [
+    assert [(answer.verdict.value, answer.is_final) for answer in focus["answers"]] == [
         (False, False),
         (True, True),
         (True, False),
@@ -140,7 +140,7 @@ def test_windows_name_their_turns_and_the_rule(lead: Client, settings: Settings)
     said = "Judged in 2 overlapping windows; the failing answer decides: by window 2. A long rationale."
     case.flag("windows:2", "from_window:1", value=False, explanation=said)
     focus = focus_of(lead, case)
-    assert [(answer.turns, answer.said.value) for answer in focus["answers"]] == [
+    assert [(answer.turns, answer.verdict.value) for answer in focus["answers"]] == [
         ("turn 1", True),
         ("turn 2", False),
     ]

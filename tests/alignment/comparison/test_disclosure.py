@@ -32,7 +32,7 @@ def tested(compared: Compared) -> DecidedTest:
     return make_tested(compared, split="holdout")
 
 
-def told(tested: DecidedTest, user: User) -> Any:
+def shown_to(tested: DecidedTest, user: User) -> Any:
     row = regression_tests().get(pk=tested.test.pk)
     hide_small_counts([row], user=user)
     return row
@@ -44,47 +44,47 @@ def hold_out(tested: DecidedTest, *, chats: int) -> None:
     ChatSetMember.objects.filter(split="holdout").exclude(pk__in=list(kept)).update(split="dev")
 
 
-def test_ten_held_out_chats_are_told_in_sum(tested: DecidedTest, author_user: User) -> None:
-    row = told(tested, author_user)
+def test_ten_holdout_chats_are_shown_in_sum(tested: DecidedTest, author_user: User) -> None:
+    row = shown_to(tested, author_user)
     assert (row.body, row.reasons) == (tested.test.body, tested.test.reasons)
 
 
-def test_of_nine_an_author_is_told_the_gates_answer_alone(
+def test_with_nine_an_author_sees_the_gates_answer_alone(
     tested: DecidedTest, author_user: User, lead_user: User
 ) -> None:
     hold_out(tested, chats=9)
-    row = told(tested, author_user)
+    row = shown_to(tested, author_user)
     assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [SMALL_COUNTS_HIDDEN], [])
     assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
-    assert told(tested, lead_user).body == tested.test.body
+    assert shown_to(tested, lead_user).body == tested.test.body
 
 
-def test_nine_labelled_ones_of_more_are_not_told_either(tested: DecidedTest, author_user: User) -> None:
+def test_nine_labelled_ones_of_more_are_hidden_too(tested: DecidedTest, author_user: User) -> None:
     Consensus.objects.filter(chat=tested.compared.chat(4), criterion=polite()).delete()
     decided(tested.test)
-    assert told(tested, author_user).body["criteria"] == []
+    assert shown_to(tested, author_user).body["criteria"] == []
 
 
-def test_one_labelled_held_out_chat_among_many_others_is_not_told(
+def test_one_labelled_holdout_chat_among_many_others_is_hidden(
     compared: Compared, author: Client, author_user: User
 ) -> None:
     tested = make_tested(compared)
     held = ChatSetMember.objects.filter(split="holdout").exclude(chat=compared.chat(4)).values("chat")
     Consensus.objects.filter(chat__in=held, criterion=polite()).delete()
     decided(tested.test)
-    assert told(tested, author_user).body["criteria"] == []
+    assert shown_to(tested, author_user).body["criteria"] == []
     assert "only leads see the counts" in text_of(author.get(tested.cell_url("fixed")))
 
 
-def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author_user: User) -> None:
+def test_without_a_holdout_few_chats_are_shown(compared: Compared, author_user: User) -> None:
     tested = make_tested(compared, split="train")
     ChatSetMember.objects.filter(split="holdout").delete()
-    assert told(tested, author_user).body == tested.test.body
+    assert shown_to(tested, author_user).body == tested.test.body
 
 
 def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
     hold_out(tested, chats=3)
-    told(tested, author_user)
+    shown_to(tested, author_user)
     assert regression_tests().get(pk=tested.test.pk).body == tested.test.body
 
 
@@ -111,7 +111,7 @@ def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Cli
 
 
 def measured_on(compared: Compared, split: str, user: User) -> list[int]:
-    """How many chats a run of a version is said to be compared on."""
+    """Number of compared chats that a run of a version shows."""
     (found,) = version_metrics([polite()], user=user).values()
     return [one.table.n for one in found.rows if one.split == split]
 
@@ -141,9 +141,7 @@ def test_a_version_is_not_measured_on_nine_held_out_chats_for_authors(
     assert '"split":"holdout"' in text_of(lead.get("/api/criteria/polite/"))
 
 
-def test_that_figures_are_kept_back_is_said_where_they_would_stand(
-    compared: Compared, author: Client, lead: Client
-) -> None:
+def test_withheld_figures_are_named_in_their_place(compared: Compared, author: Client, lead: Client) -> None:
     promote(version := a_version(polite()))
     run = run_of(version, compared.chat_set)
     Consensus.objects.exclude(chat__in=held_chats()[:9]).delete()
@@ -217,7 +215,7 @@ def test_one_dev_chat_held_out_elsewhere_is_not_found_by_taking_splits_from_the_
     assert before.n == 39
 
 
-def test_before_a_test_nothing_is_told_of_nine_either(
+def test_before_a_test_nothing_is_shown_of_nine_either(
     compared: Compared, author_user: User, lead_user: User
 ) -> None:
     Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
@@ -226,7 +224,7 @@ def test_before_a_test_nothing_is_told_of_nine_either(
     assert [row.n for row in labelled_chats(**ask, user=author_user)] == [0, 0]
 
 
-def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:
+def test_answers_for_programs_name_no_chat(tested: DecidedTest) -> None:
     title, answer = regression_title(tested.test), regression_answer(tested.test)
     outputs = [str(answer), markdown_summary(answer, title=title), junit_xml(answer, title=title)]
     for n in tested.places:

@@ -45,7 +45,7 @@ def lists(tested: DecidedTest, cell: str) -> tuple[str, ...]:
     return (tested.cell_url(cell), cell_url(compared, "polite", "fn"), urls(compared)["disagreements"])
 
 
-def test_the_one_chat_left_is_not_told_by_taking_the_lists_from_the_counts(
+def test_the_last_chat_is_not_disclosed_by_counts_minus_lists(
     tested: DecidedTest, both: Client, lead: Client
 ) -> None:
     to_label(tested.compared, 5)
@@ -67,7 +67,7 @@ def test_no_page_of_a_list_says_which_cell_it_is_in(tested: DecidedTest, both: C
         assert "No visible chats" in page
 
 
-def test_of_ten_in_each_split_lists_leave_them_out_and_tell_their_number_alone(
+def test_of_ten_in_each_split_lists_exclude_them_and_give_their_number_only(
     tested: DecidedTest, both: Client
 ) -> None:
     own = [n for n in range(1, 41) if n % 4]  # 20 of dev and 10 of train
@@ -114,7 +114,7 @@ def test_a_topic_of_which_one_chat_is_left_is_not_counted_alone(
     assert "Odd one" in words_of(lead.get(tested.topics_url()))
 
 
-def test_where_judge_and_people_part_follows(compared: Compared, both: Client) -> None:
+def test_disagreements_follow(compared: Compared, both: Client) -> None:
     promote(version := a_version(polite()))
     run_of(version, compared.chat_set, wrong=5)
     to_label(compared, 5)
@@ -123,7 +123,7 @@ def test_where_judge_and_people_part_follows(compared: Compared, both: Client) -
     assert TOLD in words_of(both.get("/criteria/polite/"))
 
 
-def test_programs_are_told_no_list_either(compared: Compared, both: Client, lead: Client) -> None:
+def test_programs_get_no_list_either(compared: Compared, both: Client, lead: Client) -> None:
     to_label(compared, 5)
     url = urls(compared)["api_run"]
     assert both.get(url).json()["disagreements"] == []

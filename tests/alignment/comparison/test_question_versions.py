@@ -37,7 +37,7 @@ def asked(compared: Compared, version: CriterionVersion) -> None:
     )
 
 
-def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
+def questions_of(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
     """`questions` of `polite`, the same from API and command, and whether page and table say the words."""
     body = client.get(urls(compared)["api_run"] + query).json()
     (entry,) = (row for row in body["criteria"] if row["key"] == "polite")
@@ -55,9 +55,9 @@ def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
     return questions
 
 
-def test_labels_to_an_older_text_than_the_judge_was_asked_are_told(compared: Compared, lead: Client) -> None:
+def test_labels_to_an_older_text_than_the_judges_are_named(compared: Compared, lead: Client) -> None:
     asked(compared, reworded(2, question="new"))
-    assert told(compared, lead) == {
+    assert questions_of(compared, lead) == {
         "judge": 2,
         "labels": 1,
         "same": False,
@@ -72,15 +72,15 @@ def test_once_a_chat_is_labelled_again_only_answers_to_the_new_text_count(
     asked(compared, newer)
     again = [compared.chat(n).pk for n in range(1, 11)]
     Label.objects.filter(criterion=polite(), chat__in=again).update(version=newer)
-    assert told(compared, lead) == {"judge": 2, "labels": 2, "same": True, "words": ""}
+    assert questions_of(compared, lead) == {"judge": 2, "labels": 2, "same": True, "words": ""}
 
 
 def test_another_guideline_is_no_other_question(compared: Compared, lead: Client) -> None:
     first = polite().versions.get()
     asked(compared, reworded(2, question=first.content_hash))
-    assert told(compared, lead)["words"] == ""
+    assert questions_of(compared, lead)["words"] == ""
 
 
 def test_without_a_known_question_of_the_judge_nothing_is_compared(compared: Compared, lead: Client) -> None:
     reworded(2, question="new")
-    assert told(compared, lead) == {"judge": None, "labels": 1, "same": None, "words": ""}
+    assert questions_of(compared, lead) == {"judge": None, "labels": 1, "same": None, "words": ""}

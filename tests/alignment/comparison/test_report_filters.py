@@ -96,7 +96,7 @@ def test_the_page_keeps_the_part_on_the_way_to_cells_and_lists(parts: Compared, 
     assert {int(item.chat_id.removeprefix("chat-")) for item in items} <= set(REFUND)
 
 
-def test_an_author_is_told_parts_without_the_holdout(parts: Compared, author_user: User) -> None:
+def test_an_author_sees_parts_without_the_holdout(parts: Compared, author_user: User) -> None:
     assert len(covered(asked(parts, author_user))) == 40
     for query in ({"topic": "refund"}, {"since": "2026-06-01"}):
         scope = asked(parts, author_user, **query)
@@ -104,7 +104,7 @@ def test_an_author_is_told_parts_without_the_holdout(parts: Compared, author_use
         assert not {n for n in covered(scope) if SPLITS[n % 4] == "holdout"}
 
 
-def test_who_is_still_to_label_chats_of_it_is_told_the_whole(parts: Compared, client: Client) -> None:
+def test_a_rater_with_chats_left_to_label_sees_the_whole(parts: Compared, client: Client) -> None:
     user = make_user("both", Role.LEAD, Role.RATER)
     client.force_login(user)
     assert asked(parts, user, topic="refund").topic == "refund"

@@ -136,9 +136,7 @@ def test_topics_with_fewer_than_ten_chats_are_folded_into_one_line(compared: Com
     assert "<summary>2 topics with fewer than 10 chats</summary>" in text_of(page)
 
 
-def test_kappas_paradox_and_an_inverted_answer_are_told_in_words_on_top(
-    compared: Compared, lead: Client
-) -> None:
+def test_kappas_paradox_and_an_inverted_answer_are_named_on_top(compared: Compared, lead: Client) -> None:
     for verdict in Verdict.objects.filter(criterion=polite()).select_related("chat"):
         verdict.value = not HUMAN["polite"](int(verdict.chat.external_id.removeprefix("chat-")))
         verdict.save()
@@ -215,7 +213,7 @@ def test_probabilities_are_shown_where_the_judge_states_them(compared: Compared,
     assert 'aria-label="Reliability diagram: stated 0.10' in text_of(page)
 
 
-def test_versions_measured_on_this_set_and_split_are_drawn(compared: Compared, lead: Client) -> None:
+def test_versions_measured_on_this_set_and_split_are_plotted(compared: Compared, lead: Client) -> None:
     promote(first := a_version(polite()))
     run_of(first, compared.chat_set, wrong=4)
     newest = run_of(a_version(polite()), compared.chat_set, wrong=10)
@@ -231,7 +229,9 @@ def test_versions_measured_on_this_set_and_split_are_drawn(compared: Compared, l
     assert "Prompt versions" not in words(lead, page_url(compared, "welcome"))
 
 
-def test_against_each_rater_there_is_no_one_table_and_no_part(compared: Compared, lead: Client) -> None:
+def test_against_each_rater_there_is_no_single_table_and_there_are_no_details(
+    compared: Compared, lead: Client
+) -> None:
     shown = document(lead, compared, query="?against=each-rater")
     assert (shown["criterion"]["confusion"], shown["topics"], shown["probabilities"]) == (None, None, None)
     assert "choose the consensus or one rater" in shown["undefined"]["topics"]
@@ -239,7 +239,7 @@ def test_against_each_rater_there_is_no_one_table_and_no_part(compared: Compared
     assert "there is no single matrix" in words(lead, page_url(compared, query="?against=each-rater"))
 
 
-def test_against_one_rater_parts_follow(compared: Compared, lead: Client) -> None:
+def test_against_one_rater_details_follow(compared: Compared, lead: Client) -> None:
     shown = document(lead, compared, query="?against=rater:cleo")
     (topic,) = shown["topics"]
     assert topic["confusion"] == shown["criterion"]["confusion"]
@@ -266,10 +266,10 @@ def test_a_criterion_the_judge_was_not_asked_is_not_found(compared: Compared, le
     assert lead.get(page_url(compared, "brief")).status_code == 404
 
 
-# ---------- who is told what ----------
+# ---------- who sees what ----------
 
 
-def test_authors_are_told_of_raters_in_sum_alone(compared: Compared, author: Client, lead: Client) -> None:
+def test_authors_see_raters_in_sum_only(compared: Compared, author: Client, lead: Client) -> None:
     shown = document(author, compared)
     assert (shown["people"]["raters"], shown["people"]["pairs"]) == (None, None)
     assert shown["people"]["total"] == 3
@@ -280,7 +280,7 @@ def test_authors_are_told_of_raters_in_sum_alone(compared: Compared, author: Cli
         assert name in text_of(lead.get(page_url(compared))).split('id="raters"')[1]
 
 
-def test_authors_get_parts_without_the_held_out_chats(
+def test_authors_get_details_without_the_holdout_chats(
     compared: Compared, author: Client, lead: Client
 ) -> None:
     state_probabilities()
@@ -295,9 +295,7 @@ def test_authors_get_parts_without_the_held_out_chats(
     assert document(author, compared, query="?split=holdout")["topics"] == []
 
 
-def test_what_is_said_of_held_out_chats_changes_no_part_of_an_author(
-    compared: Compared, author: Client
-) -> None:
+def test_answers_on_holdout_chats_change_no_details_of_an_author(compared: Compared, author: Client) -> None:
     state_probabilities()
     names = ("topics", "messages", "people", "probabilities")
     before = document(author, compared)
@@ -311,7 +309,7 @@ def test_what_is_said_of_held_out_chats_changes_no_part_of_an_author(
     assert {name: after[name] for name in names} == {name: before[name] for name in names}
 
 
-def test_who_labels_too_gets_no_part_while_chats_are_theirs_to_label(compared: Compared) -> None:
+def test_a_rater_gets_no_details_while_chats_wait_for_their_labels(compared: Compared) -> None:
     both = Client()
     both.force_login(make_user("both", Role.LEAD, Role.RATER))
     assert document(both, compared)["topics"] is not None
@@ -331,7 +329,7 @@ def test_a_rater_finds_nothing(compared: Compared, client: Client, rater_user: U
 # ---------- computed once ----------
 
 
-def test_parts_are_computed_once_for_the_same_answers(compared: Compared, lead: Client) -> None:
+def test_details_are_computed_once_for_the_same_answers(compared: Compared, lead: Client) -> None:
     first = document(lead, compared)
     kept = Report.objects.filter(kind=Report.Kind.CRITERION)
     assert kept.count() == 1
@@ -348,7 +346,7 @@ def test_a_run_that_goes_on_is_not_kept(compared: Compared, lead: Client) -> Non
     assert not Report.objects.filter(kind=Report.Kind.CRITERION).exists()
 
 
-def test_a_renamed_rater_stands_under_the_new_name(compared: Compared, lead: Client) -> None:
+def test_a_renamed_rater_is_listed_under_the_new_name(compared: Compared, lead: Client) -> None:
     document(lead, compared)
     Rater.objects.filter(name="anna").update(name="Anna B.")
     assert "Anna B." in {row["rater"] for row in document(lead, compared)["people"]["raters"]}

@@ -10,7 +10,7 @@ from alignment.criterion_report.core import by_part, diagram, length_bins, proba
 from alignment.criterion_report.core.raters import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
 from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.alt_test import FEW_RATERS, replacement
+from alignment.statistics.alt_test import FEW_RATERS, alt_test
 from alignment.statistics.label_needs import LabelCounts
 from tests.factories.report_data import F, T
 
@@ -125,7 +125,7 @@ def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() 
     given, judge = planted()
     found = rater_comparison(given, judge, raters=3, counts=LABELS, seed=1)
     labels = np.array([1 - given.values[given.raters == rater] for rater in range(3)]).T
-    expected = replacement(labels, 1 - judge.astype(int), seed=1)
+    expected = alt_test(labels, 1 - judge.astype(int), seed=1)
     body = found.as_json()["stand_in"]
     assert (body["balanced"], body["alt_test"], body["winning_rate"], body["raters"]) == (
         expected.balanced,
@@ -190,7 +190,7 @@ def test_of_many_raters_those_with_the_most_labels_are_shown_and_all_count() -> 
 # ---------- probabilities ----------
 
 
-def test_the_brier_score_is_scikit_learns_example_and_stands_beside_that_of_a_constant() -> None:
+def test_the_brier_score_is_scikit_learns_example_and_is_shown_with_that_of_a_constant() -> None:
     # scikit-learn, docstring of brier_score_loss: 0.0375.
     found = probabilities(np.array([F, T, T, F], dtype=np.int8), np.array([0.1, 0.9, 0.8, 0.3]))
     assert (found["n"], found["constant"], found["ece"], found["bins"]) == (4, 0.25, None, [])
@@ -210,7 +210,7 @@ def test_from_a_hundred_on_there_are_bins_with_intervals_and_a_drawing() -> None
     found = probabilities(human, np.array([0.95] * 40 + [0.05] * 60))
     assert found["ece"] == pytest.approx(0.4 * 0.05 + 0.6 * (1 / 6 - 0.05))
     assert [(one["n"], one["observed"]["value"]) for one in found["bins"]] == [(60, 10 / 60), (40, 1.0)]
-    drawn = diagram(found["bins"])
-    assert [dot.radius for dot in drawn.dots] == [9.0, 7.3]  # the area grows with n
-    assert all(drawn.top <= dot.high <= dot.y <= dot.low <= drawn.bottom for dot in drawn.dots)
-    assert drawn.label.startswith("stated 0.05, observed 0.17 (60 verdicts)")
+    plotted = diagram(found["bins"])
+    assert [dot.radius for dot in plotted.dots] == [9.0, 7.3]  # the area grows with n
+    assert all(plotted.top <= dot.high <= dot.y <= dot.low <= plotted.bottom for dot in plotted.dots)
+    assert plotted.label.startswith("stated 0.05, observed 0.17 (60 verdicts)")

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.chats import ChatSet
 from tests.browsing import assert_fine, lead_signed_in
 from tests.factories.compared_runs import Compared, make_compared
-from tests.factories.label_draws import BARE, strip
+from tests.factories.label_samples import BARE, strip
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

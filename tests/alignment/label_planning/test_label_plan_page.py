@@ -12,7 +12,7 @@ from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Role, User
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
-from tests.factories.label_draws import BARE, DRAW, estimate_url, strip
+from tests.factories.label_samples import BARE, DRAW, estimate_url, strip
 from tests.factories.rows import make_rater, make_user
 
 pytestmark = pytest.mark.django_db

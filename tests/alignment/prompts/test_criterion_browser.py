@@ -111,7 +111,7 @@ def test_a_cell_and_a_disagreement_lead_to_their_chats(author: Page, live_server
     expect(author.locator("#verdict")).to_be_visible()
 
 
-def test_the_line_over_versions_is_chosen_and_its_table_stands_below(
+def test_the_line_over_versions_is_chosen_and_its_table_is_below(
     author: Page, live_server: LiveServer
 ) -> None:
     author.goto(live_server.url + PAGE)

@@ -158,9 +158,7 @@ def test_only_versions_that_a_page_shows_are_counted(compared: Compared, lead: C
         assert counted_reports().count() == counted, url
 
 
-def test_counting_anew_takes_a_query_whatever_the_number_of_versions(
-    compared: Compared, lead: Client
-) -> None:
+def test_recounting_takes_one_query_for_any_number_of_versions(compared: Compared, lead: Client) -> None:
     promote(a_version(polite()))
     found = []
     for versions in (2, 12):
@@ -210,7 +208,7 @@ def test_a_test_that_goes_on_and_one_that_passed_are_linked(compared: Compared, 
     assert "Version 2 needs a test. It passed against an earlier champion." in shown
 
 
-def test_an_authors_own_draft_is_taken_up(compared: Compared, author: Client, author_user: User) -> None:
+def test_an_author_continues_their_own_draft(compared: Compared, author: Client, author_user: User) -> None:
     champion = a_version(polite())
     promote(champion)
     assert "Edit the prompt" in page(author)
@@ -218,7 +216,7 @@ def test_an_authors_own_draft_is_taken_up(compared: Compared, author: Client, au
     assert "Continue your draft" in page(author)
 
 
-def test_it_shows_where_judge_and_people_part_on_train_and_dev(compared: Compared, author: Client) -> None:
+def test_it_shows_disagreements_on_train_and_dev(compared: Compared, author: Client) -> None:
     champion = a_version(polite())
     promote(champion)
     run = run_of(champion, compared.chat_set, wrong=5)

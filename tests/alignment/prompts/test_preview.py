@@ -53,7 +53,7 @@ def sent(body: Body) -> Sent:
 
 
 def echo(shown: Preview) -> dict[Sent, str]:
-    """What stands in the preview for the answer to each of its messages."""
+    """The placeholder of each answer in the preview, by messages."""
     return {call.messages: PLACEHOLDERS[call.role] for call in shown.calls}
 
 
@@ -80,6 +80,18 @@ def test_what_is_shown_is_what_is_sent_byte_for_byte(
     assert len(reasoning) == shown.count
     assert {call.messages for call in shown.calls} <= {sent(body) for body in received}
     assert all(MARK in "".join(text for _, text in messages) for messages in reasoning)
+
+
+def test_the_placeholders_of_a_debate_are_its_briefs_and_the_judges_answer(
+    tmp_path: Path, author_user: User
+) -> None:
+    labelled(tmp_path, judged=False)
+    choice = on_chat("c-03", profile=profile("debate", choice=JudgeSpec("debate")))
+    assert prompt_preview(criterion=polite(), author=author_user, choice=choice).placeholders == (
+        "(Customer critic: brief)",
+        "(Support defender: brief)",
+        "(Judge: answer)",
+    )
 
 
 def test_a_long_chat_is_shown_part_by_part(tmp_path: Path, author_user: User) -> None:

@@ -136,7 +136,7 @@ def test_back_from_a_chat_the_list_is_where_one_left_it(
     expect(picker.get_by_label("Consensus")).to_have_value("true")
 
 
-def test_an_example_is_picked_with_what_people_said(
+def test_an_example_is_picked_with_its_consensus(
     editor: Page, live_server: LiveServer, prompted: Criterion
 ) -> None:
     decided(prompted, "t0", value=False)
@@ -196,7 +196,7 @@ AT_ONCE = """
 """
 
 
-def test_a_key_pressed_as_soon_as_a_new_button_is_there_is_heard(
+def test_a_key_pressed_as_soon_as_a_new_button_appears_is_handled(
     editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
 ) -> None:
     chats = [decided(prompted, name) for name in ("t0", "t1", "t2")]

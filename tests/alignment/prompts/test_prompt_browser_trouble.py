@@ -127,7 +127,7 @@ def test_sections_kept_here_while_another_tab_wrote_a_text_without_them_clash_wi
 
 
 @pytest.mark.parametrize("broken", ["no answer", "an error"])
-def test_a_part_that_does_not_come_is_said(
+def test_a_fragment_that_fails_to_load_is_named(
     editor: Page, live_server: LiveServer, console: list[str], broken: str
 ) -> None:
     opened(editor, live_server)

@@ -181,7 +181,7 @@ def test_who_saved_meanwhile_is_named_and_has_to_be_confirmed(
     assert publish(author, confirmed=2).status_code == 302
 
 
-def test_the_page_tells_of_newer_versions_before_anybody_saves(
+def test_the_page_names_newer_versions_before_anybody_saves(
     criterion: Criterion, author: Client, author_user: User
 ) -> None:
     draft_of_text(criterion, author_user)
@@ -257,7 +257,7 @@ def test_the_number_of_queries_does_not_grow(
 
 
 @pytest.mark.parametrize("part", ["prompt_markdown", "prompt_changes"])
-def test_a_part_of_the_page_takes_no_longer_text_than_a_prompt_may_be(
+def test_a_fragment_of_the_page_accepts_no_text_longer_than_a_prompt(
     criterion: Criterion, author: Client, author_user: User, part: str
 ) -> None:
     draft_of_text(criterion, author_user)

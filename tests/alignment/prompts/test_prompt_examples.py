@@ -32,7 +32,7 @@ def part(client: Client, name: str, *args: Any, **query: str) -> Any:
     return client.get(reverse(f"alignment:{name}", args=["polite", *args]), query)
 
 
-def test_the_list_holds_training_chats_that_people_decided_on(criterion: Criterion, author: Client) -> None:
+def test_the_list_has_training_chats_with_a_consensus(criterion: Criterion, author: Client) -> None:
     for name, value in (("t0", True), ("t1", False), ("t2", None)):
         decided(criterion, name, value=value)
     unlabelled = make_chat("t3")
@@ -129,7 +129,7 @@ def test_a_chat_with_the_messages_of_a_measured_one_is_not_offered(
     assert part(author, "prompt_example", twin.pk).status_code == 404
 
 
-def test_examples_are_taken_out_and_not_moved_for_judges_draw_their_order(
+def test_examples_are_removed_and_not_moved_because_judges_shuffle_them(
     criterion: Criterion, author: Client
 ) -> None:
     for revision, name in enumerate(("t0", "t1", "t2")):
@@ -161,7 +161,7 @@ def test_labels_that_disagree_are_not_offered(criterion: Criterion, author: Clie
 # ---------- held-out chats ----------
 
 
-def test_no_part_shows_an_author_a_held_out_chat_its_label_or_its_words(
+def test_no_fragment_shows_an_author_a_holdout_chat_its_label_or_its_words(
     criterion: Criterion, author: Client, lead: Client
 ) -> None:
     said = "my parcel never came and nobody at your shop told me why"

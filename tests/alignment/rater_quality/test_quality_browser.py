@@ -43,7 +43,7 @@ def lead(page: Page, live_server: LiveServer, compared: Compared) -> Iterator[Pa
         yield signed_in
 
 
-def test_a_lead_goes_from_the_bar_to_the_chats_people_part_on(
+def test_a_lead_goes_from_the_bar_to_the_chats_raters_disagree_on(
     lead: Page, live_server: LiveServer, job: LabelingJob
 ) -> None:
     lead.goto(live_server.url)

@@ -126,7 +126,7 @@ def test_a_loss_on_one_human_answer_alone_keeps_the_gate_open() -> None:
     )
 
 
-def test_the_guard_is_silent_on_fewer_than_thirty_chats_of_an_answer() -> None:
+def test_the_guard_does_not_apply_to_fewer_than_thirty_chats_of_an_answer() -> None:
     human = np.repeat([0, 1], [300, 29]).astype(np.int8)
     old, new = human.copy(), human.copy()
     old[:9] = 1

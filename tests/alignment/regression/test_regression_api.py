@@ -32,7 +32,7 @@ from tests.factories.gate_reference import (
 )
 from tests.factories.gate_verdicts import verdicts
 from tests.factories.runs import answering
-from tests.factories.workers import purge_rings
+from tests.factories.workers import purge_tasks
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,7 +54,7 @@ OTHER = "Look three times."
 
 @pytest.fixture
 def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    purge_rings()
+    purge_tasks()
     with answering(settings, judging(wrong={MARK: 1, OTHER: 20})) as endpoint:
         yield endpoint
 

@@ -66,7 +66,7 @@ def started_by_keyboard(lead: Page, url: str, number: int) -> RegressionTest:
     tab_to(lead, "Start test")
     lead.keyboard.press("Enter")
     expect(lead.locator(".toast")).to_contain_text("started")
-    # The ring of this process reaches no worker of another broker; as if that had been known.
+    # The task of this process reaches no worker of another broker: mark it as not enqueued.
     Run.objects.filter(state="running").update(rung_at=None)
     return RegressionTest.objects.latest("id")
 

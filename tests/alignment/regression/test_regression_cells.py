@@ -57,7 +57,7 @@ def test_a_cell_lists_its_chats_as_many_as_the_gate_counted(
     assert "Sign out" in page
 
 
-def test_each_row_says_what_people_champion_and_candidate_answer(tested: DecidedTest, lead: Client) -> None:
+def test_each_row_has_the_answers_of_raters_champion_and_candidate(tested: DecidedTest, lead: Client) -> None:
     for item in lead.get(tested.cell_url("broken")).context["items"]:
         n = int(item.chat_id.removeprefix("chat-"))
         told = item.human, item.champion.value, item.candidate.value
@@ -160,7 +160,7 @@ def test_of_a_test_on_the_holdout_an_author_reads_numbers_alone(compared: Compar
     assert "No visible chats" in words(page)
 
 
-def test_a_filter_tells_an_author_nothing_of_the_chats_held_out(tested: DecidedTest, author: Client) -> None:
+def test_a_filter_discloses_no_holdout_chats_to_an_author(tested: DecidedTest, author: Client) -> None:
     """Neither does their number follow it, nor is a topic offered that is theirs alone."""
     Chat.objects.filter(external_id="chat-20").update(topic=Topic.objects.create(key="odd", name="Odd one"))
     plain = author.get(tested.cell_url("fixed"))
@@ -170,7 +170,7 @@ def test_a_filter_tells_an_author_nothing_of_the_chats_held_out(tested: DecidedT
         assert (answer.context["items"], answer.context["hidden"]) == ([], plain.context["hidden"])
 
 
-def test_where_few_are_held_out_an_author_is_not_told_how_many_fall_into_a_cell(
+def test_with_a_small_holdout_an_author_does_not_see_the_counts_of_cells(
     tested: DecidedTest, author: Client, lead: Client
 ) -> None:
     few = [tested.compared.chat(n) for n in (8, 20, 40)]
@@ -201,7 +201,7 @@ def test_raters_and_addresses_without_sense_find_nothing(
     assert rater.get(tested.cell_url("fixed")).status_code == 404
 
 
-def test_every_chat_that_people_answered_is_in_one_cell(tested: DecidedTest, lead: Client) -> None:
+def test_every_chat_with_a_human_answer_is_in_one_cell(tested: DecidedTest, lead: Client) -> None:
     found = [n for cell in CELLS for n in listed(lead, tested.cell_url(cell))]
     assert sorted(found) == list(tested.places)
     assert {cell_of(n) for n in found} == set(CELLS)

@@ -71,7 +71,7 @@ def test_prompt_versions_are_named(tested: DecidedTest, lead: Client) -> None:
     assert "Prompt version 2, full evaluation" in words(lead, tested.chat_url(7))
 
 
-def test_what_a_judge_said_when_asked_again_stands_beside(compared: Compared, lead: Client) -> None:
+def test_the_answer_of_a_repeated_run_is_shown_beside(compared: Compared, lead: Client) -> None:
     tested = make_tested(
         compared, confirm=lambda n: candidate_says(n) is not (n == 7), noise=lambda n: JUDGE["polite"](n)
     )
@@ -91,7 +91,7 @@ def test_where_calls_failed_there_is_no_rationale_and_nothing_is_compared(
     assert "No text" in page
 
 
-def test_a_chat_that_people_left_unanswered_is_in_no_cell(tested: DecidedTest, lead: Client) -> None:
+def test_a_chat_without_a_human_answer_is_in_no_cell(tested: DecidedTest, lead: Client) -> None:
     other = tested.compared.chat(7)
     Label.objects.filter(chat=other).delete()
     Consensus.objects.filter(chat=other).delete()

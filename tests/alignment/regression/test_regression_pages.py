@@ -57,7 +57,7 @@ def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Comp
     assert "Mean accuracy over all" not in shown
 
 
-def test_chance_corrected_agreement_stands_before_and_after_with_intervals(
+def test_chance_corrected_agreement_is_shown_before_and_after_with_intervals(
     compared: Compared, lead: Client
 ) -> None:
     body = body_of(verdicts(fixed=30, broken=2, right=150, wrong=18))
@@ -125,7 +125,7 @@ def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Clie
     assert "holdout used" not in page_of(lead, make_test(compared))
 
 
-def test_labels_drawn_by_verdict_are_told_of(compared: Compared, lead: Client) -> None:
+def test_labels_sampled_by_verdict_are_named(compared: Compared, lead: Client) -> None:
     test = make_test(compared, split="dev")
     assert "sampled by verdict" not in page_of(lead, test)
     chosen = ChatSet.objects.create(
@@ -168,7 +168,7 @@ def test_raters_find_no_tests(compared: Compared, client: Client) -> None:
         assert client.get(url).status_code == 404
 
 
-def test_the_time_left_is_told_of_the_candidate_too_once_the_champion_is_through(compared: Compared) -> None:
+def test_the_time_left_is_shown_for_the_candidate_too_once_the_champion_is_done(compared: Compared) -> None:
     test = make_test(compared)
     judge, chat_set = compared.run.judge, compared.run.chat_set
     runs = [

@@ -35,7 +35,7 @@ from tests.factories.gate_reference import (
 from tests.factories.gate_verdicts import verdicts
 from tests.factories.page_text import words_of
 from tests.factories.runs import answering
-from tests.factories.workers import purge_rings
+from tests.factories.workers import purge_tasks
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +45,7 @@ OTHER = "Look three times."
 
 @pytest.fixture
 def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    purge_rings()
+    purge_tasks()
     with answering(settings, judging(champion=1, wrong={MARK: 1, OTHER: 20})) as endpoint:
         yield endpoint
 
@@ -258,7 +258,7 @@ def test_authors_have_no_way_from_a_holdout_test_to_its_chats(
     assert text_of(page(lead, test)).count('?criterion=polite"') == 1  # by topic
 
 
-def test_each_criterion_of_a_test_is_told_by_topic_once(compared: Compared, lead: Client) -> None:
+def test_each_criterion_of_a_test_is_counted_by_topic_once(compared: Compared, lead: Client) -> None:
     body = body_of(*(verdicts(right=200, key=key) for key in ("polite", "welcome")))
     shown = text_of(page(lead, make_test(compared, body=body, candidate=None, kind="judge")))
     assert [shown.count(f'topics/?criterion={key}"') for key in ("polite", "welcome")] == [1, 1]

@@ -99,9 +99,7 @@ def test_the_estimate_is_what_the_test_then_asks(golden: ChatSet, stub: StubEndp
     assert 0 < paid <= found.cost_usd
 
 
-def test_what_was_answered_before_is_told_as_reused(
-    golden: ChatSet, stub: StubEndpoint, lead: Client
-) -> None:
+def test_stored_answers_are_shown_as_reused(golden: ChatSet, stub: StubEndpoint, lead: Client) -> None:
     carried_out(started(lead, choose(golden)))
     version_of(mark="Look three times.")
     found = lead.get(ESTIMATE, choose(golden, version=3)).context["estimate"]
@@ -112,7 +110,7 @@ def test_what_was_answered_before_is_told_as_reused(
 
 
 @pytest.mark.heavy
-def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
+def test_the_time_is_estimated_from_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
     first = lead.get(ESTIMATE, choose(golden))
     assert first.context["estimate"].seconds is None
     assert "Time, about no earlier run of this engine and model –" in words_of(first)
@@ -212,9 +210,7 @@ def test_a_version_that_says_what_the_champion_says_is_refused_before_and_at_the
 # ---------- the start ----------
 
 
-def test_a_test_is_started_as_chosen_and_rings_for_the_workers(
-    golden: ChatSet, author: Client, author_user: User
-) -> None:
+def test_a_test_is_started_as_chosen_and_enqueued(golden: ChatSet, author: Client, author_user: User) -> None:
     test = started(author, choose(golden, noise="on", budget_usd="2.50"))
     assert (test.candidate, test.created_by, test.state) == (version_of(), author_user, "running")
     assert test.noise_run is not None
@@ -247,7 +243,7 @@ def test_two_presses_in_the_same_moment_start_one_test(
     assert Run.objects.count() == 2
 
 
-def test_another_choice_or_a_form_opened_anew_starts_another_test(golden: ChatSet, lead: Client) -> None:
+def test_another_choice_or_a_reopened_form_starts_another_test(golden: ChatSet, lead: Client) -> None:
     for changes in ({}, {"noise": "on"}, {"form_token": "another form"}):
         started(lead, choose(golden, form_token="one form") | changes)
     assert RegressionTest.objects.count() == 3
@@ -280,7 +276,7 @@ def test_the_whole_judge_goes_with_every_draft_where_that_is_asked(golden: ChatS
 
 
 @pytest.mark.heavy
-def test_todays_knowledge_stands_against_a_finished_run(
+def test_todays_knowledge_is_compared_with_a_finished_run(
     golden: ChatSet, stub: StubEndpoint, lead: Client, tmp_path: Path
 ) -> None:
     older = carried_out(started(lead, of_judge(golden))).baseline_run

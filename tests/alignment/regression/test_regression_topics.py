@@ -62,7 +62,7 @@ def test_no_row_and_no_difference_of_rows_counts_from_one_to_nine_held_out_chats
     counted = [int((held & verdicts.compared & np.isin(topics, row.topics)).sum()) for row in rows]
     assert not [n for n in counted if 0 < n < MINIMUM_HOLDOUT_CHATS]
     whole = int((held & verdicts.compared).sum())
-    # All but too few held-out chats altogether are told of, so that what is missing tells nothing either.
+    # All but a few holdout chats are shown in total, so that the missing ones disclose nothing either.
     assert sum(counted) == (0 if whole < MINIMUM_HOLDOUT_CHATS else whole)
     if whole >= MINIMUM_HOLDOUT_CHATS:
         assert sum(row.table.n for row in rows) == verdicts.table().n

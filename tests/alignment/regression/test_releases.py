@@ -289,7 +289,7 @@ def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message
 
 
 @pytest.mark.heavy
-def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(
+def test_a_baseline_run_is_not_cancelled_with_the_test(
     golden: ChatSet, settings: Settings, lead_user: User
 ) -> None:
     with answering(settings, always(True)):

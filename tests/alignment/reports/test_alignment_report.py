@@ -126,7 +126,7 @@ def test_the_counts_are_those_of_the_labels_and_verdicts(compared: Compared) -> 
     assert places == sorted(places)
 
 
-def test_the_table_for_people_names_every_criterion(compared: Compared) -> None:
+def test_the_terminal_table_names_every_criterion(compared: Compared) -> None:
     call_command("alignment_report", "--run", str(compared.run.pk), stdout=(out := StringIO()))
     lines = out.getvalue().splitlines()
     assert lines[0] == "calibration: 40 chats, outside judge against consensus"

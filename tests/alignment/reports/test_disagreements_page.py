@@ -53,7 +53,7 @@ def test_the_report_leads_to_as_many_disagreements_as_it_names(compared: Compare
         assert page.context["report_url"].endswith(query)
 
 
-def test_every_pair_stands_in_the_sets_order_with_both_answers(compared: Compared, lead: Client) -> None:
+def test_every_pair_is_in_the_sets_order_with_both_answers(compared: Compared, lead: Client) -> None:
     page = lead.get(urls(compared)["disagreements"])
     found = listed(page)
     assert sorted(found) == sorted(differing())
@@ -77,9 +77,7 @@ def test_against_one_rater_the_disagreements_are_that_raters(compared: Compared,
     assert all(item.url.endswith("&split=train&against=rater%3Acleo") for item in page.context["items"])
 
 
-def test_an_author_sees_none_on_holdout_chats_and_is_told_how_many(
-    compared: Compared, author: Client
-) -> None:
+def test_an_author_sees_the_number_of_those_on_holdout_chats_only(compared: Compared, author: Client) -> None:
     make_set(compared.rubric, compared.chat(5), name="gold", split="holdout")  # dev here, holdout there
     page = author.get(urls(compared)["disagreements"])
     wanted = [pair for pair in differing(splits=("dev", "train")) if pair[0] != "chat-5"]
@@ -171,7 +169,7 @@ def test_nonsense_in_the_address_is_not_found(compared: Compared, lead: Client) 
     assert lead.get(reverse("alignment:disagreements", args=[999999])).status_code == 404
 
 
-def test_chats_without_a_title_are_told_apart_by_their_names(compared: Compared, lead: Client) -> None:
+def test_chats_without_a_title_are_distinguished_by_their_names(compared: Compared, lead: Client) -> None:
     titled = compared.chat(5)
     titled.metadata = {"title": "A lost parcel"}
     titled.save()

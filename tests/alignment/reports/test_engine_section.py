@@ -150,7 +150,7 @@ def test_the_command_prints_it_as_json(reflected: Compared) -> None:
     assert engine["reflections"]["changed"]["n"] == 120
 
 
-def test_the_page_of_an_imported_judge_has_no_such_part(compared: Compared, lead: Client) -> None:
+def test_the_page_of_an_imported_judge_has_no_such_section(compared: Compared, lead: Client) -> None:
     assert "Engine behaviour" not in text_of(lead.get(urls(compared)["report"]))
 
 

@@ -159,7 +159,7 @@ def test_a_simple_criterion_that_may_read_no_article_lacks_none(retrieved: Read,
     assert set(differing("welcome")) <= set(listed(lead.get(retrieved.url)))
 
 
-def test_where_people_and_judge_agree_there_is_no_gap(retrieved: Read, lead: Client) -> None:
+def test_without_disagreements_there_is_no_gap(retrieved: Read, lead: Client) -> None:
     Verdict.objects.filter(run=retrieved.compared.run, criterion__key="polite").update(value=None)
     assert listed(lead.get(retrieved.url)) == differing("wrong_fact")
 
@@ -225,9 +225,7 @@ def test_the_report_leads_to_the_gaps_and_keeps_split_and_ground_truth(retrieved
     assert {SPLITS[number(cell) % 4] for cell in listed(page)} == {"dev"}
 
 
-def test_an_author_sees_no_gap_on_a_holdout_chat_and_is_told_how_many(
-    retrieved: Read, author: Client
-) -> None:
+def test_an_author_sees_the_number_of_gaps_on_holdout_chats_only(retrieved: Read, author: Client) -> None:
     make_set(retrieved.compared.rubric, retrieved.compared.chat(5), name="gold", split="holdout")
     page = author.get(retrieved.url)
     wanted = [

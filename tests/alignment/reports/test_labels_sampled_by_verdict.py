@@ -12,8 +12,8 @@ from alignment.comparison.core.data_hash import answers_hash
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.prompts.queries.version_metrics import VersionMetrics, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
@@ -25,11 +25,11 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import JUDGE, Compared, add_chats, text_of
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.report_data import NA, UNLABELLED, F, T, criterion
 from tests.factories.rows import make_set
-from tests.factories.sampled_labels import answer, drawn, entry, polite_of
+from tests.factories.sampled_labels import answer, entry, polite_of, sampled
 
 
 def liver_scans() -> CriterionData:
@@ -37,7 +37,7 @@ def liver_scans() -> CriterionData:
     cells = [(T, T, 231), (F, T, 32), (UNLABELLED, T, 166), (T, F, 27), (F, F, 54), (UNLABELLED, F, 140)]
     human = [code for code, _, n in cells for _ in range(n)]
     judge = [code for _, code, n in cells for _ in range(n)]
-    return drawn(human, judge, [float(code != UNLABELLED) for code in human])
+    return sampled(human, judge, [float(code != UNLABELLED) for code in human])
 
 
 def test_sensitivity_and_specificity_are_those_of_begg_and_greenes() -> None:
@@ -47,7 +47,7 @@ def test_sensitivity_and_specificity_are_those_of_begg_and_greenes() -> None:
     assert found["tpr"]["low"] < 0.84 < found["tpr"]["high"]
 
 
-def test_the_matrix_holds_what_people_answered_and_a_caution_that_figures_do_not_follow_from_it() -> None:
+def test_the_matrix_holds_the_labels_and_a_caution_that_figures_do_not_follow_from_it() -> None:
     found = entry(liver_scans())
     assert found["confusion"] == {"tp": 231, "fn": 27, "fp": 32, "tn": 54}
     assert found["drawn_by_verdict"] == found["n"] == 344
@@ -62,21 +62,21 @@ def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_corr
     assert found["pass_rate"]["human"]["value"] == pytest.approx(expected)
 
 
-def test_within_a_verdict_drawn_chats_weigh_the_inverse_of_their_probability() -> None:
+def test_within_a_verdict_sampled_chats_weigh_the_inverse_of_their_probability() -> None:
     # Judged True: one chat of a probability of 1/3 whom people call True, one of 1 whom they call False.
-    found = entry(drawn([T, F, F, UNLABELLED], [T, T, F, F], [3, 1, 1, 0]))
+    found = entry(sampled([T, F, F, UNLABELLED], [T, T, F, F], [3, 1, 1, 0]))
     true, false = 2 * 3 / 4, 2 * 1 / 4
     assert found["tpr"]["value"] == 1 and found["tnr"]["value"] == pytest.approx(2 / (2 + false))
     assert found["prevalence"] == pytest.approx(true / 4)
 
 
-def test_chats_that_people_call_not_applicable_stand_for_others_of_their_verdict() -> None:
-    found = entry(drawn([T, NA, F, F], [T, T, F, F], [1, 1, 1, 1]))
+def test_chats_labelled_not_applicable_represent_others_of_their_verdict() -> None:
+    found = entry(sampled([T, NA, F, F], [T, T, F, F], [1, 1, 1, 1]))
     assert found["prevalence"] == pytest.approx(1 / 3)  # one of two judged True is neither True nor False
 
 
 def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
-    found = entry(drawn([T] * 40 + [F] * 40 + [UNLABELLED], [F] * 80 + [T], [1] * 80 + [0]))
+    found = entry(sampled([T] * 40 + [F] * 40 + [UNLABELLED], [F] * 80 + [T], [1] * 80 + [0]))
     assert found["tnr"]["value"] is None
     assert "no labelled chat has the verdict True" in found["undefined"]["tnr"]
     assert (
@@ -87,7 +87,7 @@ def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
 
 def test_without_a_human_class_its_rate_says_so() -> None:
     found = entry(
-        drawn([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
+        sampled([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
     )
     assert found["undefined"]["tnr"] == "no chat with a human False"
     assert found["undefined"]["balanced_accuracy"] == "no chat with a human False"
@@ -95,13 +95,13 @@ def test_without_a_human_class_its_rate_says_so() -> None:
 
 def test_figures_over_several_criteria_leave_those_labels_out() -> None:
     plain = criterion([T, F, T, F], [T, F, F, F])
-    some = drawn([T, F, T, F], [T, F, F, F], [0, 2, 2, 0])
+    some = sampled([T, F, T, F], [T, F, F, F], [0, 2, 2, 0])
     report = ReportData([f"chat-{n}" for n in range(4)], (plain, some))
     assert build_report(report, policy=StatusPolicy(), seed=1)["overall"]["n"] == 6
 
 
 def test_a_report_of_other_probabilities_is_another_report() -> None:
-    one, two = (ReportData(["a", "b"], (drawn([T, F], [T, F], [1, weight]),)) for weight in (2, 3))
+    one, two = (ReportData(["a", "b"], (sampled([T, F], [T, F], [1, weight]),)) for weight in (2, 3))
     assert answers_hash(one, key=b"k") != answers_hash(two, key=b"k")
 
 
@@ -134,7 +134,7 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("labelled_draw")
-def test_a_draw_by_verdict_leaves_the_judge_as_good_as_it_is(compared: Compared) -> None:
+def test_a_sample_by_verdict_does_not_bias_the_judges_rates(compared: Compared) -> None:
     found = polite_of(compared)
     table = found["confusion"]
     judged = [JUDGE["polite"](n) for n in range(1, 201)]
@@ -156,7 +156,7 @@ def test_what_was_labelled_anyway_is_not_weighted(compared: Compared) -> None:
 
 
 @pytest.mark.django_db
-def test_a_draw_at_random_weighs_nothing(compared: Compared, labelled_draw: ChatSet) -> None:
+def test_a_random_sample_needs_no_weights(compared: Compared, labelled_draw: ChatSet) -> None:
     labelled_draw.sampling = (labelled_draw.sampling or {}) | {"oversampled": False}
     labelled_draw.save()
     assert polite_of(compared)["drawn_by_verdict"] == 0
@@ -164,7 +164,7 @@ def test_a_draw_at_random_weighs_nothing(compared: Compared, labelled_draw: Chat
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("labelled_draw")
-def test_queries_depend_on_neither_draws_nor_chats(compared: Compared) -> None:
+def test_queries_depend_on_neither_samples_nor_chats(compared: Compared) -> None:
     scope = Scope(compared.chat_set, compared.run)
     with CaptureQueriesContext(connection) as some:
         report_data(scope)
@@ -224,7 +224,7 @@ def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> 
 
 
 @pytest.mark.django_db
-def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
+def test_over_few_holdout_chats_authors_see_neither_figures_nor_status(
     compared: Compared, version: PromptVersion, lead_user: User, author_user: User, author: Client
 ) -> None:
     make_set(compared.rubric, compared.chat(1), name="gold", split="holdout")
@@ -237,7 +237,7 @@ def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
 
 
 @pytest.mark.django_db
-def test_versions_are_read_back_with_no_more_queries_than_without_draws(
+def test_versions_are_read_back_with_no_more_queries_than_without_samples(
     version: PromptVersion, labelled_draw: ChatSet, lead_user: User
 ) -> None:
     def queries() -> int:

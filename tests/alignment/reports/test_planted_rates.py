@@ -89,7 +89,7 @@ def test_the_intervals_hold_the_planted_rates(
         assert sum(entry[name] for name in COUNTS) == report["chats"] == entry["n"] == len(CASES)
 
 
-def test_another_judge_is_told_from_the_planted_one(tmp_path: Path, settings: Settings) -> None:
+def test_another_judge_is_distinguished_from_the_planted_one(tmp_path: Path, settings: Settings) -> None:
     prepare(tmp_path, TRUTH)
     _, report = judged(settings, planted_judge(TRUTH, tpr=0.5, tnr=1.0), "--engine", "direct")
     for entry in report["criteria"]:

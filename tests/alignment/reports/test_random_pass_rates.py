@@ -9,8 +9,8 @@ from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData, JudgeCode
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
-from alignment.label_planning.services.draws import create_sample
+from alignment.label_planning.services.sample import create_sample
+from alignment.label_planning.services.sample_preview import SampleRequest
 from alignment.reports.queries.reports import alignment_report
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.prediction_powered import ppi_share
@@ -19,7 +19,7 @@ from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
-from tests.factories.label_draws import strip
+from tests.factories.label_samples import strip
 from tests.factories.report_data import UNLABELLED, F, T, criterion, pairs, report, spec
 from tests.factories.sampled_labels import answer, polite_of
 
@@ -47,7 +47,7 @@ def expected(table: Confusion, *, more_true: int, more_false: int) -> Any:
     return ppi_share(people, said, np.repeat([1.0, 0.0], [more_true, more_false]))
 
 
-def test_labels_drawn_at_random_are_corrected_by_ppi() -> None:
+def test_random_labels_are_corrected_by_ppi() -> None:
     table = Confusion(76, 4, 6, 24)
     more = {"more_true": 700, "more_false": 200}
     assert rates_of(labelled(table, **more))["judge_corrected"] == expected(table, **more).as_json()
@@ -60,7 +60,7 @@ def test_a_pass_that_is_the_answer_false_is_the_other_share() -> None:
     assert found == expected(table, **more).complement().as_json()
 
 
-def test_what_the_judge_left_open_is_covered_as_well() -> None:
+def test_abstentions_of_the_judge_are_covered_as_well() -> None:
     human, judge = pairs(76, 4, 6, 24)
     silent = [JudgeCode.REFUSED] * 10 + [JudgeCode.UNPARSED] * 80
     people, said = [*human, *([F] * 10), *([UNLABELLED] * 480)], [*judge, *silent, *([T] * 400)]
@@ -104,7 +104,7 @@ def draw(compared: Compared, by: User, *, name: str = "Random", **changes: Any) 
 
 
 @pytest.mark.django_db
-def test_a_draw_that_takes_either_verdict_as_it_comes_is_at_random(bare: Compared, lead_user: User) -> None:
+def test_a_sample_that_ignores_the_verdict_is_random(bare: Compared, lead_user: User) -> None:
     draw(bare, lead_user)
     found = polite_of(bare)
     assert (found["corrected_by"], found["n"]) == ("ppi", 80)
@@ -142,7 +142,7 @@ def test_one_label_that_somebody_chose_is_enough_to_be_no_random_sample(
         ({"strata": []}, "rogan_gladen"),
     ],
 )
-def test_a_draw_in_which_chats_had_different_chances_is_none(
+def test_a_sample_with_unequal_probabilities_is_not_random(
     bare: Compared, lead_user: User, unlike: dict[str, Any], method: str
 ) -> None:
     chat_set = draw(bare, lead_user)
@@ -152,16 +152,16 @@ def test_a_draw_in_which_chats_had_different_chances_is_none(
 
 
 @pytest.mark.django_db
-def test_a_draw_that_left_chats_out_beforehand_is_none(compared: Compared, lead_user: User) -> None:
+def test_a_sample_from_part_of_the_chats_is_not_random(compared: Compared, lead_user: User) -> None:
     add_chats(compared, to=CHATS)
-    strip(compared, range(2, CHATS + 1))  # chat 1 has its label, and so is not drawn
+    strip(compared, range(2, CHATS + 1))  # chat 1 has its label, and so is not sampled
     draw(compared, lead_user)
     strip(compared, range(1, 2))
     assert polite_of(compared)["corrected_by"] == "rogan_gladen"
 
 
 @pytest.mark.django_db
-def test_a_draw_from_a_run_over_fewer_chats_is_none(bare: Compared, lead_user: User) -> None:
+def test_a_sample_from_a_run_over_fewer_chats_is_not_random(bare: Compared, lead_user: User) -> None:
     draw(bare, lead_user)
     add_chats(bare, to=CHATS + 100)
     strip(bare, range(CHATS + 1, CHATS + 101))
@@ -169,7 +169,7 @@ def test_a_draw_from_a_run_over_fewer_chats_is_none(bare: Compared, lead_user: U
 
 
 @pytest.mark.django_db
-def test_a_draw_from_one_split_is_random_for_that_split_alone(bare: Compared, lead_user: User) -> None:
+def test_a_sample_from_one_split_is_random_for_that_split_alone(bare: Compared, lead_user: User) -> None:
     scope = Scope(bare.chat_set, bare.run, "dev")
     dev = [n for n in range(1, CHATS + 1) if SPLITS[n % 4] == "dev"]
     suspect = round(80 * sum(not JUDGE["polite"](n) for n in dev) / len(dev))

@@ -57,7 +57,7 @@ def assert_equal(entry: dict[str, Any], expected: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("workspace", ["people"], indirect=True)
-def test_people_among_themselves_equal_the_reference(workspace: Path) -> None:
+def test_agreement_between_raters_equals_the_reference(workspace: Path) -> None:
     given = DATA["people"]["criteria"]
     run(
         "import_labels",
@@ -71,7 +71,7 @@ def test_people_among_themselves_equal_the_reference(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("workspace", ["judges"], indirect=True)
-def test_judges_against_people_equal_the_reference(workspace: Path) -> None:
+def test_agreement_of_judges_with_raters_equals_the_reference(workspace: Path) -> None:
     given = DATA["judges"]["criteria"]
     labels = [
         label(str(number), one["key"], value=person)

@@ -59,12 +59,12 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     n = missed[1]
     expect(lead.locator(".facts")).to_contain_text(f"chat-{n}")
     expect(lead.locator("#m1")).to_contain_text(f"Where is order {n}?")
-    voices = lead.locator(".voices article")
-    expect(voices).to_have_count(3)
+    cards = lead.locator(".label-cards article")
+    expect(cards).to_have_count(3)
     for place, name in enumerate(("anna", "ben", "cleo")):
-        expect(voices.nth(place)).to_contain_text(name)
-        expect(voices.nth(place)).to_contain_text(f"{name} on polite: see m2")
-    expect(voices.first).to_contain_text("True")
+        expect(cards.nth(place)).to_contain_text(name)
+        expect(cards.nth(place)).to_contain_text(f"{name} on polite: see m2")
+    expect(cards.first).to_contain_text("True")
     expect(lead.locator("#verdict h3")).to_contain_text("False")
     expect(lead.locator("#verdict .md")).to_contain_text(f"The judge on polite of chat {n}")
     expect(lead.locator("tr.cur")).to_contain_text("Disagree")

@@ -28,13 +28,13 @@ from tests.factories.report_data import (
 )
 
 
-def test_confusion_has_people_in_rows_and_true_first() -> None:
+def test_confusion_has_human_answers_in_rows_and_true_first() -> None:
     # scikit-learn 1.9.1, docstring of confusion_matrix: tn 0, fp 2, fn 1, tp 1.
     body = report(criterion([F, T, F, T], [T, T, T, F]))
     assert body["criteria"][0]["confusion"] == {"tp": 1, "fn": 1, "fp": 2, "tn": 0}
 
 
-def test_keys_stand_in_the_contracts_order() -> None:
+def test_keys_are_in_the_contracts_order() -> None:
     body = report(criterion([T, F], [T, F]))
     assert list(body)[:7] == [
         "chats",
@@ -80,7 +80,7 @@ def test_a_judge_without_an_error_has_intervals_with_a_width() -> None:
         assert "flag" not in entry[name]
 
 
-def test_people_who_always_agree_have_intervals_with_a_width() -> None:
+def test_raters_who_always_agree_have_intervals_with_a_width() -> None:
     counts = [[3, 0, 0]] * 20 + [[0, 3, 0]] * 20
     human = report(criterion([T] * 20 + [F] * 20, None, counts=counts))["criteria"][0]["human"]
     for name in ("krippendorff_alpha", "ceiling"):
@@ -170,7 +170,7 @@ def test_status_and_reasons_are_the_policys() -> None:
     assert (subjective["status"], subjective["reasons"]) == ("aligned", [DIRECTIONAL])
 
 
-def test_answers_of_people_that_the_judge_leaves_open_are_counted_by_what_people_said() -> None:
+def test_abstentions_of_the_judge_are_counted_by_human_answer() -> None:
     human, judge = pairs(95, 5, 5, 95)
     on_true = [JudgeCode.UNPARSED] * 4
     on_false = [JudgeCode.NA] * 6 + [JudgeCode.REFUSED] * 7 + [JudgeCode.FAILED]

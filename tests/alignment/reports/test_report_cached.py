@@ -156,7 +156,7 @@ def test_of_a_run_that_goes_on_nothing_is_kept(compared: Compared) -> None:
     assert scope_summary(scope_of(compared)).demo
 
 
-# ---------- what authors are told of held-out chats ----------
+# ---------- what authors see of holdout chats ----------
 
 
 def left_out(compared: Compared, user: User, **query: str) -> frozenset[str]:
@@ -166,7 +166,7 @@ def left_out(compared: Compared, user: User, **query: str) -> frozenset[str]:
     return scope.without_holdout
 
 
-def test_held_out_chats_are_counted_anew_when_answers_or_marks_change(
+def test_holdout_chats_are_recounted_when_answers_or_marks_change(
     compared: Compared, author_user: User
 ) -> None:
     assert left_out(compared, author_user) == frozenset()  # ten of them, all answered
@@ -179,7 +179,7 @@ def test_held_out_chats_are_counted_anew_when_answers_or_marks_change(
     assert left_out(compared, author_user) == {"holdout"}
 
 
-def test_a_set_whose_splits_change_is_counted_anew(compared: Compared, author_user: User) -> None:
+def test_a_set_whose_splits_change_is_recounted(compared: Compared, author_user: User) -> None:
     scope = Scope(compared.chat_set)
     assert visible_scope(scope, user=author_user).without_holdout == frozenset()
     hold_out(1, compared=compared)

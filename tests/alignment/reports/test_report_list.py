@@ -97,7 +97,7 @@ def test_after_a_label_the_row_says_that_its_status_is_of_before(four: Compared,
     assert not status(lead, four.run).changed
 
 
-def test_authors_are_not_told_in_the_list_what_the_holdout_counts_for(
+def test_authors_do_not_see_the_holdouts_counts_in_the_list(
     four: Compared, lead: Client, author: Client
 ) -> None:
     """Each report decides which holdout results an author sees."""

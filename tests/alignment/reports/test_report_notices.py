@@ -84,7 +84,7 @@ def test_against_each_rater_there_is_no_matrix_and_the_page_says_so(compared: Co
     assert "compared with each rater" in shown
 
 
-def test_the_newest_run_stands_first_in_the_list(compared: Compared, lead: Client) -> None:
+def test_the_newest_run_is_first_in_the_list(compared: Compared, lead: Client) -> None:
     other = Run.objects.create(judge=compared.run.judge, chat_set=compared.chat_set)
     shown = lead.get(urls(compared)["list"]).context["runs"]
     assert [item["row"].id for item in shown] == [other.pk, compared.run.pk]

@@ -217,7 +217,7 @@ def chosen(page: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("to", ["cell", "criterion report", "disagreements", "chat"])
-def test_all_eight_filters_stand_after_the_way_into_a_page_and_back(
+def test_all_eight_filters_are_kept_on_the_way_into_a_page_and_back(
     compared: Compared, lead: Client, versions: list[PromptVersion], to: str
 ) -> None:
     Chat.objects.update(started_at=datetime(2026, 6, 1, tzinfo=UTC))
@@ -368,7 +368,7 @@ def test_a_criterion_that_is_not_aligned_leads_to_its_triage(compared: Compared,
     assert one["next_steps"][-2].url == "#c-polite"  # misalignments are kept against the consensus
 
 
-def test_every_figure_of_the_plot_stands_in_the_table_of_numbers(compared: Compared, lead: Client) -> None:
+def test_every_figure_of_the_plot_is_in_the_table_of_numbers(compared: Compared, lead: Client) -> None:
     page = lead.get(urls(compared)["report"])
     shown = text_of(page)
     table = shown[shown.index('id="numbers"') :]

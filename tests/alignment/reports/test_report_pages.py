@@ -134,7 +134,7 @@ def test_each_number_of_a_matrix_leads_to_its_chats(compared: Compared, lead: Cl
                 assert (item.human, item.judge) == (name in ("tp", "fn"), name in ("tp", "fp"))
 
 
-def test_what_the_judge_left_open_is_listed_by_peoples_answer_with_the_reason(
+def test_abstentions_of_the_judge_are_listed_by_human_answer_with_the_reason(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     verdicts = Verdict.objects.filter(run=compared.run, criterion__key="polite")
@@ -225,7 +225,7 @@ def test_a_disagreeing_chat_shows_labels_verdict_and_the_whole_rationale(
         row for group in page.context["rows"] for row in group["rows"] if row["criterion"]["key"] == "polite"
     )
     assert line["differ"]
-    assert (line["people"].agreeing, line["people"].raters) == (2, 3)
+    assert (line["human"].agreeing, line["human"].raters) == (2, 3)
 
 
 def test_without_a_named_criterion_the_first_disagreement_is_open(compared: Compared, lead: Client) -> None:

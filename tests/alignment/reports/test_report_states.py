@@ -43,7 +43,7 @@ def test_a_part_without_chats_says_how_many_have_no_start_time(
     assert lead.get(urls(compared)["report"] + query).context["empty_state"].text == text
 
 
-def test_an_author_is_told_that_the_holdout_is_for_leads(compared: Compared, author: Client) -> None:
+def test_an_author_reads_that_the_holdout_is_for_leads(compared: Compared, author: Client) -> None:
     held = RunChat.objects.filter(run=compared.run, split="holdout")
     RunChat.objects.filter(pk__in=held.values("pk")[7:]).delete()
     state = author.get(urls(compared)["report"] + "?split=holdout").context["empty_state"]

@@ -53,7 +53,7 @@ def test_the_table_has_a_row_for_each_criterion_dimension_tier_and_the_whole(
     assert rows == table(lead, number, "api_stored_report_csv")
 
 
-def test_what_a_figure_is_worth_stands_in_its_row(compared: Compared, lead: Client) -> None:
+def test_cautions_of_a_figure_are_in_its_row(compared: Compared, lead: Client) -> None:
     number = stored(lead, compared)
     polite, wrong_fact, welcome = table(lead, number)[:3]
     entry = lead.get(reverse("api_stored_report", args=[number])).json()["criteria"][2]
@@ -81,7 +81,7 @@ def test_page_and_table_take_every_ground_truth(compared: Compared, lead: Client
     assert status(lead, stored(lead, compared, query)) == 200
 
 
-def test_without_a_judge_the_table_has_peoples_side(compared: Compared, lead: Client) -> None:
+def test_without_a_judge_the_table_has_the_raters_columns(compared: Compared, lead: Client) -> None:
     number = stored(lead, compared, page="api_set")
     rows = table(lead, number)
     assert {row["judge"] for row in rows} == {""}

@@ -87,7 +87,7 @@ def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
     )
 
 
-def test_silence_that_is_rare_among_the_labels_is_weighed_by_how_they_were_drawn() -> None:
+def test_rare_abstentions_are_weighted_by_the_sampling() -> None:
     found = decide(Confusion(95, 5, 5, 95), open_false=Abstentions(6, 6, share=0.34))
     (reason,) = found.reasons
     assert reason.endswith("on 6 of 106 chats with a human False, 34% when weighted")
@@ -129,7 +129,7 @@ def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
         ("minimum_false", -1),
         ("minimum_rate", 1.2),
         ("balanced_low_above", -0.1),
-        ("largest_silent", 1.1),
+        ("largest_abstention", 1.1),
     ],
 )
 def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:

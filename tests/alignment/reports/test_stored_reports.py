@@ -252,7 +252,7 @@ def few_held_out(*, chats: int) -> None:
     ChatSetMember.objects.filter(split="holdout").exclude(pk__in=list(kept)).update(split="dev")
 
 
-def test_figures_over_ten_held_out_chats_are_told_over_nine_not(
+def test_figures_over_ten_holdout_chats_are_shown_over_nine_not(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     ten = stored(lead, compared)
@@ -278,7 +278,7 @@ def test_nor_when_there_were_nine_then_and_ten_are_answered_now(
     assert [status(author, number) for number in (nine, own)] == [404, 200]
 
 
-def test_a_part_of_the_holdout_is_not_told_and_the_authors_own_part_is(
+def test_a_part_of_the_holdout_is_hidden_and_the_authors_own_part_is_shown(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     topic = Topic.objects.create(key="refund", name="Refund")
@@ -291,7 +291,7 @@ def test_a_part_of_the_holdout_is_not_told_and_the_authors_own_part_is(
     assert "fewer than 10 holdout chats: only leads see their results" in shown.lower()
 
 
-def test_a_chat_that_was_held_out_since_is_not_told_by_the_difference(
+def test_a_chat_added_to_the_holdout_since_is_not_disclosed_by_the_difference(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     number = stored(lead, compared, "?split=dev")

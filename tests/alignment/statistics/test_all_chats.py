@@ -39,9 +39,7 @@ def covered(*, share: float, tpr: float, tnr: float, labels: int, chats: int, se
 
 
 @pytest.mark.parametrize(("share", "tpr", "tnr"), [(0.85, 0.95, 0.80), (0.70, 0.90, 0.90)])
-def test_labels_drawn_at_random_and_verdicts_cover_the_planted_share(
-    share: float, tpr: float, tnr: float
-) -> None:
+def test_random_labels_and_verdicts_cover_the_planted_share(share: float, tpr: float, tnr: float) -> None:
     kept = [covered(share=share, tpr=tpr, tnr=tnr, labels=200, chats=2000, seed=seed) for seed in range(1500)]
     assert 0.93 <= np.mean(kept) <= 0.97
 
@@ -57,7 +55,7 @@ def test_without_labels_there_is_no_share() -> None:
     assert ppi_share(np.array([]), np.array([]), np.ones(5)).value is None
 
 
-def test_a_week_with_too_few_chats_is_skipped_without_starting_anew() -> None:
+def test_a_week_with_too_few_chats_is_skipped_without_a_restart() -> None:
     found = lower_cusum([-3.0, None, -3.0], target=0.0)
     assert (found.sums, found.alarm) == ((2.5, 2.5, 5.0), 2)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alignment.statistics import alt_test as module
-from alignment.statistics.alt_test import FEW_RATERS, MANY_CHATS, AltTest, replacement
+from alignment.statistics.alt_test import FEW_RATERS, MANY_CHATS, AltTest, alt_test
 
 Codes = NDArray[np.int64]
 
@@ -31,7 +31,7 @@ def planted(*, share_true: float, chats: int, judge: str, seed: int, rater_accur
         "same": lambda: answers(0.92),
         "better": lambda: answers(0.96),
     }[judge]()
-    return replacement(people, says, seed=seed, resamples=300)
+    return alt_test(people, says, seed=seed, resamples=300)
 
 
 def shares(**kind: object) -> tuple[float, float]:
@@ -45,7 +45,7 @@ def test_a_judge_that_always_says_true_passes_the_alt_test_and_fails_the_balance
     people = np.ones((100, 3), dtype=np.int64)
     for chat, row in DIFFERENT.items():
         people[chat] = row
-    found = replacement(people, np.ones(100, dtype=np.int64), seed=1, epsilon=0.1)
+    found = alt_test(people, np.ones(100, dtype=np.int64), seed=1, epsilon=0.1)
     assert (found.winning_rate, found.alt_test, found.balanced) == (1.0, True, False)
     assert found.advantage == pytest.approx(0.96, abs=1e-9)
 
@@ -73,14 +73,14 @@ def test_planted_judges_pass_as_often_as_they_should(
 
 def test_a_judge_equal_to_the_truth_wins_against_everyone() -> None:
     people = np.tile([[1, 1, 1], [0, 0, 0]], (60, 1))
-    found = replacement(people, people[:, 0], seed=1)
+    found = alt_test(people, people[:, 0], seed=1)
     assert (found.winning_rate, found.advantage, found.balanced) == (1.0, 1.0, True)
     assert [case.gap.value for case in found.cases] == [0.0, 0.0, 0.0]
 
 
 def test_a_judge_that_is_always_wrong_wins_against_nobody() -> None:
     people = np.tile([[1, 1, 1], [0, 0, 0]], (60, 1))
-    found = replacement(people, 1 - people[:, 0], seed=1)
+    found = alt_test(people, 1 - people[:, 0], seed=1)
     assert (found.winning_rate, found.advantage, found.balanced) == (0.0, 0.0, False)
 
 
@@ -89,7 +89,7 @@ def test_only_chats_with_the_judge_the_rater_and_another_rater_count() -> None:
     judge = people[:, 0].copy()
     judge[:10] = -1
     people[10:20, 1:] = -1
-    assert [case.chats for case in replacement(people, judge, seed=1).cases] == [60, 60, 60]
+    assert [case.chats for case in alt_test(people, judge, seed=1).cases] == [60, 60, 60]
 
 
 @pytest.mark.parametrize("kept", [[0, 1], []])
@@ -97,13 +97,13 @@ def test_fewer_than_three_raters_with_thirty_chats_make_no_case(kept: list[int])
     people = np.full((80, 3), -1)
     people[:, kept] = 1
     people[:29] = 1
-    found = replacement(people, np.ones(80, dtype=np.int64), seed=1)
+    found = alt_test(people, np.ones(80, dtype=np.int64), seed=1)
     assert (found.cases, found.reason) == ((), FEW_RATERS)
     assert (found.winning_rate, found.advantage, found.alt_test, found.balanced) == (None,) * 4
 
 
 def test_without_one_class_the_balanced_gap_is_undefined_and_beats_nobody() -> None:
-    found = replacement(np.ones((50, 3), dtype=np.int64), np.ones(50, dtype=np.int64), seed=1)
+    found = alt_test(np.ones((50, 3), dtype=np.int64), np.ones(50, dtype=np.int64), seed=1)
     assert found.alt_test is True
     assert found.balanced is False
     assert [case.gap.reason for case in found.cases] == ["the other raters gave one answer only"] * 3
@@ -120,24 +120,24 @@ def test_on_many_chats_the_interval_of_the_gap_is_what_the_bootstrap_converges_t
     )
 
     def gaps() -> NDArray[np.float64]:
-        cases = replacement(people, judge[:, 0], seed=1, resamples=40_000).cases
+        cases = alt_test(people, judge[:, 0], seed=1, resamples=40_000).cases
         found = [case.gap for case in cases]
         return np.array([(one.value, one.interval.low, one.interval.high) for one in found if one.interval])
 
     limit = gaps()
     monkeypatch.setattr(module, "MANY_CHATS", len(truth) + 1)
-    drawn = gaps()
-    assert (limit[:, 0] == drawn[:, 0]).all()
+    resampled = gaps()
+    assert (limit[:, 0] == resampled[:, 0]).all()
     errors = (limit[:, 2] - limit[:, 1]) / (2 * 1.645)
     # Half of what 2,000 resamples leave open: their quantile's own error is 0.05 of the gap's.
-    assert np.abs((limit - drawn)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
+    assert np.abs((limit - resampled)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
 
 
-def test_a_rare_class_is_drawn_however_many_chats_there_are() -> None:
+def test_a_rare_class_is_resampled_for_any_number_of_chats() -> None:
     people = np.ones((2000, 3), dtype=np.int64)
     people[: MANY_CHATS - 1] = 0
     judge = np.ones(2000, dtype=np.int64)
     judge[::2] = 0
-    interval = replacement(people, judge, seed=1).cases[0].gap.interval
+    interval = alt_test(people, judge, seed=1).cases[0].gap.interval
     assert interval is not None
-    assert interval != replacement(people, judge, seed=2).cases[0].gap.interval
+    assert interval != alt_test(people, judge, seed=2).cases[0].gap.interval

@@ -8,8 +8,8 @@ from sklearn.metrics import brier_score_loss
 
 from alignment.statistics.calibration import (
     FEW_VERDICTS,
+    calibration,
     expected_calibration_error,
-    reliability,
     reliability_bins,
 )
 
@@ -23,9 +23,9 @@ def test_a_probability_of_one_belongs_to_the_last_bin() -> None:
 
 
 def test_below_a_hundred_verdicts_there_is_a_brier_score_and_no_diagram() -> None:
-    found = reliability(ANSWERED, STATED)
+    found = calibration(ANSWERED, STATED)
     assert (found.bins, found.ece, found.reason) == ((), None, FEW_VERDICTS)
-    enough = reliability(np.tile(ANSWERED, 10), np.tile(STATED, 10))
+    enough = calibration(np.tile(ANSWERED, 10), np.tile(STATED, 10))
     assert enough.ece == expected_calibration_error(enough.bins)
 
 
@@ -33,15 +33,15 @@ def test_below_a_hundred_verdicts_there_is_a_brier_score_and_no_diagram() -> Non
 def test_the_brier_score_equals_scikit_learns(rows: list[tuple[bool, float]]) -> None:
     answered, stated = np.array([one[0] for one in rows]), np.array([one[1] for one in rows])
     theirs = brier_score_loss(answered, stated, labels=[False, True], pos_label=True)
-    assert reliability(answered, stated).brier == pytest.approx(theirs, abs=1e-12)
+    assert calibration(answered, stated).brier == pytest.approx(theirs, abs=1e-12)
 
 
 def test_one_class_has_a_brier_score() -> None:
-    assert reliability(np.array([True, True]), np.array([1.0, 0.0])).brier == 0.5
+    assert calibration(np.array([True, True]), np.array([1.0, 0.0])).brier == 0.5
 
 
 def test_nothing_is_undefined() -> None:
-    found = reliability(np.array([], dtype=bool), np.array([]))
+    found = calibration(np.array([], dtype=bool), np.array([]))
     assert (found.n, found.brier, found.bins, found.ece) == (0, None, (), None)
     assert expected_calibration_error(()) is None
 

@@ -93,7 +93,7 @@ def test_corrected_share_stays_in_range_within_its_interval(table: Confusion, tr
 
 
 @given(confusions)
-def test_over_the_labelled_chats_alone_it_is_peoples_own_share(table: Confusion) -> None:
+def test_over_the_labelled_chats_alone_it_is_the_human_share(table: Confusion) -> None:
     found = corrected_share(table=table, judge_true=table.judge_true, judge_n=table.n)
     if found.value is not None:
         assert found.value == pytest.approx(table.human_true / table.n)

@@ -183,7 +183,7 @@ def test_fewer_than_ten_chats_are_not_resampled() -> None:
     assert resample_chats(np.eye(2), np.array([5, 5]), seed=1).sums is not None
 
 
-def test_every_replicate_draws_as_many_chats_as_there_are() -> None:
+def test_every_replicate_resamples_as_many_chats_as_there_are() -> None:
     sums = resample_chats(np.eye(3), np.array([20, 5, 1]), seed=1, resamples=50).sums
     assert sums is not None
     assert set(sums.sum(axis=1).tolist()) == {26.0}
@@ -201,32 +201,32 @@ def test_the_seed_fixes_the_interval() -> None:
 
 def test_undefined_replicates_are_dropped_and_counted() -> None:
     # One human False among 12 chats: about (11/12)^12 = 35% of the replicates have none.
-    drawn = resample_chats(np.eye(4)[[0, 3]], np.array([11, 1]), seed=1)
-    found = bootstrap_estimate(1.0, formulas.tnr, drawn, reason="")
+    resampled = resample_chats(np.eye(4)[[0, 3]], np.array([11, 1]), seed=1)
+    found = bootstrap_estimate(1.0, formulas.tnr, resampled, reason="")
     assert found.dropped / 2000 == pytest.approx((11 / 12) ** 12, abs=0.05)
     assert found.as_json()["dropped"] == found.dropped
 
 
 def test_an_interval_is_refused_when_every_replicate_is_undefined() -> None:
-    drawn = resample_chats(np.eye(4)[[0]], np.array([12]), seed=1)
-    found = bootstrap_estimate(0.5, formulas.tnr, drawn, reason="")
+    resampled = resample_chats(np.eye(4)[[0]], np.array([12]), seed=1)
+    found = bootstrap_estimate(0.5, formulas.tnr, resampled, reason="")
     assert (found.interval, found.dropped, found.reason) == (None, 2000, "undefined in every resample")
 
 
 def test_an_interval_without_width_says_so() -> None:
-    drawn = resample_chats(np.eye(4)[[0, 3]], np.array([20, 10]), seed=1)
-    found = bootstrap_estimate(1.0, formulas.accuracy, drawn, reason="")
+    resampled = resample_chats(np.eye(4)[[0, 3]], np.array([20, 10]), seed=1)
+    found = bootstrap_estimate(1.0, formulas.accuracy, resampled, reason="")
     assert found.interval == Interval(1.0, 1.0)
     assert found.flag == "all resamples are equal: the interval has no width"
 
 
 def test_a_pseudo_chat_makes_the_unseen_rare_and_not_impossible() -> None:
     chats = np.array([30, 0, 0, 30])
-    drawn = resample_chats(np.eye(4), chats, seed=1, pseudo=half_of_each()).sums
-    assert drawn is not None
-    assert (drawn.sum(axis=1) == 60).all()
-    assert drawn.mean(axis=0) == pytest.approx(60 * (chats + 0.5) / 62, rel=0.1)
-    found = bootstrap_estimate(1.0, formulas.accuracy, Resamples(drawn), reason="")
+    resampled = resample_chats(np.eye(4), chats, seed=1, pseudo=half_of_each()).sums
+    assert resampled is not None
+    assert (resampled.sum(axis=1) == 60).all()
+    assert resampled.mean(axis=0) == pytest.approx(60 * (chats + 0.5) / 62, rel=0.1)
+    found = bootstrap_estimate(1.0, formulas.accuracy, Resamples(resampled), reason="")
     assert found.interval is not None
     assert found.flag == ""
     assert 0.9 < found.interval.low < 1.0 == found.interval.high
@@ -242,7 +242,7 @@ def test_an_interval_is_stretched_to_the_value_it_belongs_to() -> None:
 
 
 def test_an_undefined_value_has_no_interval() -> None:
-    drawn = Resamples(np.ones((5, 4)))
-    assert bootstrap_estimate(None, formulas.accuracy, drawn, reason="no chat") == Estimate(
+    resampled = Resamples(np.ones((5, 4)))
+    assert bootstrap_estimate(None, formulas.accuracy, resampled, reason="no chat") == Estimate(
         None, reason="no chat"
     )

@@ -42,7 +42,7 @@ def test_every_decision_asks_for_what_the_table_says() -> None:
     assert wanted(LabelCounts(true=10, false=10)) == TABLE
 
 
-def test_where_people_mostly_say_true_three_times_as_many_show_that_it_may_replace_a_rater() -> None:
+def test_with_mostly_true_labels_three_times_as_many_show_that_it_may_replace_a_rater() -> None:
     assert wanted(LabelCounts(true=86, false=14))["replace_rater"] == {
         "three_raters": 300,
         "three_raters_false": 45,
@@ -113,7 +113,7 @@ def test_a_range_is_wide_where_little_was_seen() -> None:
     assert much.low <= 18 <= much.high
 
 
-def test_the_range_holds_in_nine_draws_of_ten() -> None:
+def test_the_range_holds_in_nine_samples_of_ten() -> None:
     seen, chance = AnswerCounts(false=6, true=2), np.random.default_rng(1)
     expected = expected_false([(30, seen), (10, AnswerCounts())])
     rates = chance.beta(7, 3, 20_000), chance.beta(1, 1, 20_000)
@@ -123,11 +123,11 @@ def test_the_range_holds_in_nine_draws_of_ten() -> None:
     assert came.mean() == pytest.approx(expected.about, abs=0.1)
 
 
-def test_nothing_drawn_brings_nothing() -> None:
+def test_an_empty_sample_brings_no_labels() -> None:
     assert expected_false([(0, AnswerCounts())]).words == "about 0 will be False"
 
 
-def test_a_draw_is_large_enough_for_every_criterion_and_no_larger_than_there_are_chats() -> None:
+def test_a_sample_is_large_enough_for_every_criterion_and_no_larger_than_there_are_chats() -> None:
     one, other = MissingLabels(18, 0, 18, 0.72, 0.1), MissingLabels(0, 20, 20, 0.3, 0.2)
     assert smallest_sizes([one], suspect=100, other=500) == Sizes(25, 7)
     # 25 suspect chats bring 17.5 of the 20 True answers of the other criterion.

@@ -84,7 +84,7 @@ def test_one_rater_has_no_ceiling() -> None:
 
 
 @given(item_counts, st.integers(1, 4))
-def test_weights_stand_for_repeated_rows(rows: list[tuple[int, int, int]], times: int) -> None:
+def test_weights_count_as_repeated_rows(rows: list[tuple[int, int, int]], times: int) -> None:
     counts = np.array(rows)
     weights = np.arange(len(counts)) % times + 1
     repeated = np.repeat(counts, weights, axis=0)

@@ -39,8 +39,8 @@ from alignment.statistics.agreement import (
     scott_pi,
 )
 from alignment.statistics.agreement.two_raters import GwetAC1
-from alignment.statistics.alt_test import replacement
-from alignment.statistics.calibration import expected_calibration_error, reliability, reliability_bins
+from alignment.statistics.alt_test import alt_test
+from alignment.statistics.calibration import calibration, expected_calibration_error, reliability_bins
 from alignment.statistics.cusum import lower_cusum
 from alignment.statistics.estimates import Interval
 from alignment.statistics.intervals import clopper_pearson, patterns, resample_chats, wilson
@@ -276,10 +276,10 @@ def cusum(given: Given) -> Given:
     return {"lower": list(found.sums), "alarm_index": found.alarm}
 
 
-def alt_test(given: Given) -> Given:
+def published_alt_test(given: Given) -> Given:
     people = np.array([[int(answer) for answer in answers] for answers in given["humans"].values()]).T
     judge = np.array([int(answer) for answer in given["judge"]])
-    found = replacement(people, judge, seed=1, epsilon=given["epsilon"])
+    found = alt_test(people, judge, seed=1, epsilon=given["epsilon"])
     assert found.balanced is False
     return {"winning_rate": found.winning_rate, "advantage_probability": found.advantage}
 
@@ -289,11 +289,11 @@ def clustered_error(given: Given) -> Given:
     answers, times = np.array(given["y_by_chat"]), given["rows_a_chat"]
     rows = np.column_stack([answers, 1 - answers]) * times
     found = patterns(rows)
-    drawn = resample_chats(found.rows, found.chats, seed=1, resamples=4000).sums
-    assert drawn is not None
+    resampled = resample_chats(found.rows, found.chats, seed=1, resamples=4000).sums
+    assert resampled is not None
     share = answers.mean()
     naive = math.sqrt(share * (1 - share) / rows.sum())
-    by_chat = float((drawn[:, 0] / drawn.sum(axis=1)).std())
+    by_chat = float((resampled[:, 0] / resampled.sum(axis=1)).std())
     exact = math.sqrt(share * (1 - share) / len(answers))
     assert by_chat == pytest.approx(exact, rel=0.1)
     return {"naive_se": naive, "cluster_se": exact, "ratio": exact / naive}
@@ -361,13 +361,13 @@ STATISTICS: dict[str, Callable[[Given], Any]] = {
         given["N"], given["n"], rule=AllocationRule.PROPORTIONAL
     ),
     "stratified_proportion": stratified,
-    "brier": lambda given: reliability(np.array(given["y"]) == 1, np.array(given["p"])).brier,
+    "brier": lambda given: calibration(np.array(given["y"]) == 1, np.array(given["p"])).brier,
     "ece_equal_width": calibration_error,
     "samplesize_halfwidth": lambda given: float(
         samplesize_confint_proportion(given["p"], given["halfwidth"])
     ),
     "cusum_tabular": cusum,
-    "alt_test": alt_test,
+    "alt_test": published_alt_test,
     "cluster_bootstrap_se": clustered_error,
     "majority_vote": majority,
 }

@@ -7,9 +7,9 @@ import pytest
 from alignment.statistics.stratified_sampling import (
     Stratum,
     allocate_sample,
-    drawn,
     excluded_duplicates,
     near_duplicate_groups,
+    sample_chats,
     strata_of,
     stratum_codes,
 )
@@ -44,21 +44,23 @@ def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
         (9, 3, 3, "3 of each topic are 6 chats with a verdict of False, more than the 3 requested"),
     ],
 )
-def test_what_there_is_not_cannot_be_drawn(chats: int, suspect: int, minimum: int, message: str) -> None:
+def test_more_chats_than_there_are_cannot_be_sampled(
+    chats: int, suspect: int, minimum: int, message: str
+) -> None:
     with pytest.raises(AllocationError, match=message):
         allocate_sample(STRATA, chats=chats, suspect=suspect, rule=PROPORTIONAL, minimum=minimum)
 
 
-def test_the_probabilities_of_all_chats_add_up_to_the_draw() -> None:
+def test_the_probabilities_of_all_chats_add_up_to_the_sample_size() -> None:
     shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     assert sum(share.probability * share.stratum.size for share in shares) == pytest.approx(20)
-    assert len(drawn(shares, seed=1)) == 20
+    assert len(sample_chats(shares, seed=1)) == 20
 
 
 def test_over_many_seeds_each_chat_comes_as_often_as_its_probability_says() -> None:
     shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
     seeds = 1500
-    came = Counter(one.chat for seed in range(seeds) for one in drawn(shares, seed=seed))
+    came = Counter(one.chat for seed in range(seeds) for one in sample_chats(shares, seed=seed))
     for share in shares:
         for chat in share.stratum.chats:
             # Five standard errors.
@@ -68,18 +70,18 @@ def test_over_many_seeds_each_chat_comes_as_often_as_its_probability_says() -> N
 
 def test_two_chats_of_a_stratum_come_together_as_often_as_chance_has_it() -> None:
     shares = allocate_sample([STRATA[0]], chats=5, suspect=5, rule=PROPORTIONAL)
-    both = sum({0, 1} <= {one.chat for one in drawn(shares, seed=seed)} for seed in range(4000))
+    both = sum({0, 1} <= {one.chat for one in sample_chats(shares, seed=seed)} for seed in range(4000))
     assert both / 4000 == pytest.approx(5 / 10 * 4 / 9, abs=0.04)
 
 
-def test_equal_seeds_draw_the_same_and_others_do_not() -> None:
+def test_equal_seeds_sample_the_same_chats_and_others_do_not() -> None:
     shares = allocate_sample(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
-    assert drawn(shares, seed=1) == drawn(shares, seed=1) != drawn(shares, seed=2)
+    assert sample_chats(shares, seed=1) == sample_chats(shares, seed=1) != sample_chats(shares, seed=2)
 
 
-def test_neither_place_nor_code_tells_what_the_judge_said() -> None:
+def test_neither_place_nor_code_discloses_the_verdict() -> None:
     shares = allocate_sample(STRATA, chats=14, suspect=7, rule=PROPORTIONAL)
-    first = Counter(drawn(shares, seed=seed)[0].chat < 20 for seed in range(2000))
+    first = Counter(sample_chats(shares, seed=seed)[0].chat < 20 for seed in range(2000))
     assert first[True] / 2000 == pytest.approx(0.5, abs=0.06)
     codes = Counter(stratum_codes(shares, seed=seed)[STRATA[0]] for seed in range(2000))
     assert set(codes) == {"s1", "s2", "s3", "s4"}
@@ -94,7 +96,7 @@ def test_strata_are_verdict_by_topic() -> None:
     ]
 
 
-def test_of_chats_alike_one_is_drawn_and_none_where_one_has_labels() -> None:
+def test_of_near_duplicates_one_is_sampled_and_none_where_one_has_labels() -> None:
     chats = [
         Candidate("a", "x", 0),
         Candidate("b", "y", 7),  # near a

@@ -84,7 +84,7 @@ def test_only_the_final_pass_is_audited(engine: Engine) -> None:
     assert (verdict.value, "audit_contradicts" in verdict.flags) == (True, True)
 
 
-def test_share_is_drawn_by_the_answers_own_words_so_that_a_repeated_run_draws_the_same() -> None:
+def test_the_share_is_chosen_by_the_answers_own_hash_so_that_a_repeated_run_chooses_the_same() -> None:
     def drawn(share: float) -> set[int]:
         found = set()
         for n in range(400):

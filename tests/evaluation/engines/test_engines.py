@@ -179,7 +179,7 @@ def test_formatter_that_refuses_leaves_the_verdict_unparsed_and_says_so(state: R
     assert (verdict.state, verdict.flags) == ("unparsed", (f"formatter_{state}",))
 
 
-def test_formatter_that_fails_is_told_from_reasoning_that_fails() -> None:
+def test_a_failed_formatter_is_distinguished_from_failed_reasoning() -> None:
     first = verdicts(polite="HM", wrong_fact="TRUE")
     model = Script({"direct": [first], "formatter": [Reply("failed", "", "connection")]})
     polite, wrong_fact = judged(model, engine="direct", criteria=BOTH).verdicts

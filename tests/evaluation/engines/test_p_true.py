@@ -1,4 +1,4 @@
-"""P(True) weighs TRUE against FALSE where the answer's token was drawn, however the tokens are cut."""
+"""P(True) compares TRUE with FALSE at the answer's token, for any cut of the tokens."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Ways = Sequence[tuple[str, float]]
 
 
 def token(text: str, *ways: tuple[str, float]) -> TokenLogprob:
-    """A token with the probabilities of what else might have stood in its place."""
+    """A token with the probabilities of its alternatives."""
     told = dict(ways)
     return TokenLogprob(text, math.log(told.get(text, 1.0)), tuple((w, math.log(p)) for w, p in ways if p))
 
@@ -57,13 +57,13 @@ def test_probability_is_that_of_true_against_false(ways: Ways, value: bool, expe
     assert probability(first, rest, value=value) == pytest.approx(expected)
 
 
-def test_ways_that_part_before_the_answer_are_weighed_by_how_likely_they_were() -> None:
+def test_branches_before_the_answer_are_weighted_by_their_probability() -> None:
     space = token(" ", (" ", 0.6), (" FALSE", 0.4))
     answer = token("TRUE", ("TRUE", 0.9), ("FALSE", 0.1))
     assert probability(space, answer) == pytest.approx(0.54)
 
 
-def test_token_that_was_drawn_against_the_odds_counts_though_it_is_not_among_the_best() -> None:
+def test_an_unlikely_sampled_token_counts_though_it_is_not_among_the_best() -> None:
     drawn = TokenLogprob(" TRUE", math.log(0.02), ((" FALSE", math.log(0.9)), (" false", math.log(0.08))))
     assert probability(drawn) == pytest.approx(0.02)
 
@@ -78,7 +78,7 @@ def test_token_that_was_drawn_against_the_odds_counts_though_it_is_not_among_the
         token(""),
     ],
 )
-def test_none_where_no_alternatives_are_told_or_the_tokens_spell_another_answer(last: TokenLogprob) -> None:
+def test_none_without_alternatives_or_if_the_tokens_spell_another_answer(last: TokenLogprob) -> None:
     assert probability(last) is None
 
 
@@ -136,7 +136,7 @@ def test_any_tokens_give_a_probability_or_none(found: list[TokenLogprob], value:
 
 
 @given(st.lists(TOKEN, max_size=8))
-def test_probability_is_told_only_of_an_answer_that_the_tokens_spell(found: list[TokenLogprob]) -> None:
+def test_a_probability_needs_an_answer_that_the_tokens_spell(found: list[TokenLogprob]) -> None:
     answer = token(" TRUE", (" TRUE", 0.5), (" FALSE", 0.5))
     given = [token("VERDICTS\npolite:"), *found, answer]
     assert None in [p_true(given, key="polite", value=value) for value in (True, False)]

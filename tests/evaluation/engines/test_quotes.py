@@ -55,7 +55,7 @@ def test_what_is_no_citation_is_no_quote(text: str) -> None:
     assert find_quotes(text=text, chat=CHAT) == ()
 
 
-def test_each_quote_is_marked_where_it_stands() -> None:
+def test_each_quote_is_marked_in_its_place() -> None:
     marked = mark_quotes(text='a [m1: "late"] b [m7: "late"] c', chat=CHAT)
     assert marked == 'a [m1: "late"] [verified] b [m7: "late"] [not in m7] c'
 
@@ -69,7 +69,7 @@ def test_a_brief_cannot_bring_its_own_mark(forged: str) -> None:
     assert "[not in m7]" in marked
 
 
-def test_a_rule_is_named_only_by_words_that_stand_in_it() -> None:
+def test_a_rule_is_named_only_by_its_own_words() -> None:
     sources = ("Was it polite?", "True when no message is rude.")
     assert names_rule(text='CHANGE [rule: "no message is RUDE"]', sources=sources)
     assert not names_rule(text='CHANGE [rule: "any doubt"]', sources=sources)

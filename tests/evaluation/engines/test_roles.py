@@ -1,29 +1,27 @@
 """The roles of a judge are in one registry, so that another advocate needs only a row and its texts."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import get_args
 
 import pytest
 from django.conf import settings
 
 from evaluation.core.types import Engine, Size
-from evaluation.engines.core import roles
-from evaluation.engines.core.roles import ADVOCATES, NAMES, ROLES, JudgeRole, engine_roles, role_of
+from evaluation.engines.core.roles import ADVOCATES, NAMES, ROLES, JudgeRole, engine_roles
 from evaluation.prompts.core.texts import texts
 from tests.factories.scripted_model import Script, answered, judged, only, verdicts
+from tests.factories.third_advocate import third_advocate
 
 REGISTRY = "roles.py"
 # Names of chat speakers, not of roles.
 SPEAKERS = {"transcript_fencing.py", "attacks.py"}
-ANALYST = replace(
-    role_of("customer"), key="analyst", name="Neutral analyst", short_name="Analyst", argues="passing"
-)
 
 
 def modules_with(text: str) -> Iterator[str]:
-    """Modules of evaluation that hold this string themselves."""
-    for path in sorted((settings.BASE_DIR / "evaluation").rglob("*.py")):
+    """Modules that hold this string themselves."""
+    for path in sorted(
+        path for app in ("evaluation", "alignment") for path in (settings.BASE_DIR / app).rglob("*.py")
+    ):
         if path.name == REGISTRY or path.name in SPEAKERS or "migrations" in path.parts:
             continue
         if f'"{text}"' in path.read_text(encoding="utf-8"):
@@ -52,12 +50,7 @@ def test_every_advocate_has_its_texts(size: Size) -> None:
 
 
 def test_a_third_advocate_needs_a_row_and_its_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    advocates = (*ADVOCATES, ANALYST)
-    monkeypatch.setattr(roles, "ROLES", (*ROLES[:4], ANALYST, *ROLES[4:]))
-    for module in ("debate", "advocate_checks", "flags", "roles"):
-        monkeypatch.setattr(f"evaluation.engines.core.{module}.ADVOCATES", advocates)
-    for name in ("analyst", "brief_analyst", "no_brief_analyst"):
-        monkeypatch.setitem(texts("full"), name, f"The text {name}.")
+    third_advocate(monkeypatch)
     model = Script(
         {
             "customer": [answered("The critic's case.")],

@@ -77,7 +77,7 @@ def test_majority_that_failed_samples_could_overturn_is_failed_so_that_they_can_
         (("too_long", "failed", "refused"), "too_long"),
     ],
 )
-def test_without_any_answer_the_commonest_state_stands_and_of_equals_the_first(
+def test_without_any_answer_the_commonest_state_counts_and_of_equals_the_first(
     states: tuple[ReplyState, ...], state: ReplyState
 ) -> None:
     verdict = sampled(*(Reply(each, "", f"why {each}") for each in states))
@@ -123,7 +123,7 @@ def test_every_sample_is_a_whole_pass_with_an_index_of_its_own(engine: Engine, c
     assert sorted(str(use.call) for use in result.calls) == [str(n + 1) for n in range(len(model.requests))]
 
 
-def test_debate_argues_anew_in_every_sample() -> None:
+def test_debate_argues_again_in_every_sample() -> None:
     model = Answering(lambda request: says(request.sample > 0))
     verdict = only(judged(model, engine="debate", criteria=[WRONG_FACT], samples=3).verdicts)
     assert [request.role for request in model.requests].count("customer") == 3
@@ -141,7 +141,7 @@ def test_one_sample_has_no_votes_and_no_flag() -> None:
     assert (verdict.votes, verdict.flags) == (None, ())
 
 
-def test_reflection_keeps_the_first_verdict_of_the_sample_that_stands() -> None:
+def test_reflection_keeps_the_first_verdict_of_the_deciding_sample() -> None:
     def answer(request: Request) -> Reply:
         return says(request.role == "direct" if request.sample == 1 else True)
 

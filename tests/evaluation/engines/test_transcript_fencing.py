@@ -131,7 +131,7 @@ def test_each_role_has_its_speaker(role: str, speaker: str) -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n\t"])
-def test_blank_message_is_told_from_one_that_claims_to_be_blank(blank: str) -> None:
+def test_blank_message_is_distinguished_from_one_that_claims_to_be_blank(blank: str) -> None:
     assert render_message(Message(3, "user", blank)) == "m03 customer, no text|"
     assert render_message(Message(3, "user", ", no text|")) == "m03 customer| , no text|"
 

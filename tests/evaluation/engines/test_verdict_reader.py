@@ -123,7 +123,7 @@ def test_marked_lines_inside_the_block_are_not_answers() -> None:
     }
 
 
-def test_prose_is_what_stands_before_the_block() -> None:
+def test_prose_is_the_text_before_the_block() -> None:
     answer = read_answer('Evidence [m1: "hi"].\n\n```\nVERDICTS\npolite: TRUE\n```', criteria=BOTH)
     assert answer.prose == 'Evidence [m1: "hi"].'
 

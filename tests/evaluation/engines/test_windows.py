@@ -114,7 +114,7 @@ def test_every_message_is_in_a_window_and_every_window_fits_or_is_one_message(
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
-def test_each_window_is_asked_about_its_own_messages_and_told_that_it_is_a_part() -> None:
+def test_each_window_is_asked_about_its_own_messages_and_named_as_a_part() -> None:
     model = Answering(lambda request: FALSE)
     windows = Windows(tokens=tokens_of(4), overlap=1)
     result = judged(model, engine="direct", criteria=[WRONG_FACT], chat=NINE, windows=windows)

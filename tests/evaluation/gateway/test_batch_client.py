@@ -106,7 +106,7 @@ def test_garbage_between_the_lines_is_passed_over(client: BatchClient, stub: Stu
     assert answers == {"big": "too_big", "n": "server_error"}
 
 
-def test_why_a_batch_failed_is_told_by_its_code_never_in_the_endpoints_words(
+def test_a_failed_batch_is_explained_by_its_code_never_in_the_endpoints_words(
     client: BatchClient, stub: StubBatches
 ) -> None:
     stub.behaviour.ends = "failed"
@@ -130,7 +130,7 @@ def test_an_endpoint_without_a_batch_api_is_named_in_one_line(client: BatchClien
 
 
 @pytest.mark.parametrize(("fail", "lasting"), [(1, False)])
-def test_trouble_that_may_pass_is_told_apart(
+def test_passing_trouble_is_distinguished(
     client: BatchClient, stub: StubBatches, fail: int, lasting: bool
 ) -> None:
     stub.behaviour.fail = fail

@@ -35,7 +35,7 @@ def prices(tmp_path: Path) -> str:
 
 
 def using(prompt: int, completion: int) -> Answer:
-    """Good answers that took so many tokens."""
+    """Good answers with this many tokens."""
     choice = {"message": {"content": block({"polite": True}).text}, "finish_reason": "stop"}
     usage = {"prompt_tokens": prompt, "completion_tokens": completion}
     body = json.dumps({"choices": [choice], "usage": usage}).encode()

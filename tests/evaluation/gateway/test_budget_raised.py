@@ -15,7 +15,7 @@ from evaluation.runs.services.control import run_resume
 from evaluation.tasks import process_units
 from labeling.models.people import User
 from tests.factories.runs import MODEL, always, answering, the_run, workspace
-from tests.factories.workers import control, launched, purge_rings
+from tests.factories.workers import control, launched, purge_tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SMALL = Decimal("0.0001")
@@ -26,7 +26,7 @@ def priced(settings: Settings, tmp_path: Path) -> Any:
     """An endpoint that answers, at a known price."""
     path = tmp_path / "prices.json"
     path.write_text(f'{{"{MODEL}": {{"input": 1, "output": 1000}}}}')
-    purge_rings()
+    purge_tasks()
     with answering(settings, always(True), prices=str(path)) as stub:
         yield stub
 

@@ -172,7 +172,7 @@ def test_a_killed_server_is_started_again_for_the_next_attempt(tmp_path: Path) -
 
 @pytest.mark.heavy
 @needs_model
-def test_the_server_ends_with_the_process_that_started_it_and_others_start_anew(tmp_path: Path) -> None:
+def test_the_server_ends_with_the_process_that_started_it_and_others_start_their_own(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from evaluation.gateway.embedded import ensure_running; "
         "print(ensure_running(Path(sys.argv[1])), flush=True); time.sleep(60)"

@@ -253,7 +253,7 @@ def test_what_changes_the_answer_changes_the_key_and_is_sent(more: dict[str, obj
     assert not body.keys() & {"prompt_cache_key"}
 
 
-def test_openai_alone_is_told_which_prompts_begin_alike() -> None:
+def test_only_openai_gets_the_key_of_common_prefixes() -> None:
     request, group = asking("one"), f"{'f' * 64}:12"
     named = request_body(request, OPENAI, cache_key=group)["prompt_cache_key"]
     assert len(named) <= 64

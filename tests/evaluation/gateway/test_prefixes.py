@@ -15,7 +15,7 @@ def test_the_first_prompt_repeats_nothing_and_its_own_repetition_everything() ->
     assert prefixes.add(asked) == (length, length)
 
 
-def test_only_what_stands_before_the_first_difference_repeats() -> None:
+def test_only_text_before_the_first_difference_repeats() -> None:
     prefixes = Prefixes()
     prefixes.add(prompt(("rules",), ("chat", "critic's duty")))
     assert prefixes.add(prompt(("rules",), ("chat", "judge's duty"))) == (23, 9)

@@ -97,7 +97,7 @@ def test_looking_at_a_state_writes_nothing() -> None:
     assert not EndpointState.objects.exists()
 
 
-def test_names_longer_than_their_columns_are_told_apart() -> None:
+def test_names_longer_than_their_columns_are_distinguished() -> None:
     async def work(one: Store, other: Store) -> None:
         await one.change(failed_once)
         assert (await other.change(read)).result == State()
@@ -169,7 +169,7 @@ def test_failures_that_one_worker_saw_hold_back_another_until_the_first_answer(b
     asyncio.run(scenario())
 
 
-def test_a_pause_that_one_worker_was_told_of_holds_for_another(broker_url: str) -> None:
+def test_a_pause_that_one_worker_received_holds_for_another(broker_url: str) -> None:
     refusal = Outcome(kind="rate_limited", status=429, retry_after=0.5)
 
     async def scenario() -> None:

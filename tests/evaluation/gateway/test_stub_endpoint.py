@@ -1,4 +1,4 @@
-"""The stub endpoint's planted judge errs exactly as often as it is told to."""
+"""The stub endpoint's planted judge errs exactly as often as requested."""
 
 import asyncio
 import json

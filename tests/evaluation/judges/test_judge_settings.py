@@ -141,7 +141,7 @@ def test_embedded_model_answers_every_role() -> None:
         ("yolo3", "standard"),
     ],
 )
-def test_kind_of_a_model_is_told_by_its_name(model: str, kind: str) -> None:
+def test_kind_of_a_model_follows_from_its_name(model: str, kind: str) -> None:
     assert model_kind(model=model, endpoint=ENDPOINT) == kind
     assert model_kind(model=model, endpoint=EMBEDDED) == "embedded"
 
@@ -158,7 +158,7 @@ def test_each_role_of_a_debate_asks_its_own_model_over_http(settings: Settings) 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("role_in", "place"), [("user", 1), ("system", 0)])
-def test_duty_stands_where_the_recipe_says(settings: Settings, role_in: Any, place: int) -> None:
+def test_duty_is_where_the_recipe_says(settings: Settings, role_in: Any, place: int) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:
         start(chat_set, JudgeSpec("direct", role_in=role_in))
@@ -168,7 +168,7 @@ def test_duty_stands_where_the_recipe_says(settings: Settings, role_in: Any, pla
 
 
 @pytest.mark.django_db(transaction=True)
-def test_layout_says_what_stands_first(settings: Settings) -> None:
+def test_layout_says_what_comes_first(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:
         start(chat_set, JudgeSpec("direct", layout="chat_first"))

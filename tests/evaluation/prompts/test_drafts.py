@@ -164,7 +164,7 @@ def test_saving_reads_no_chat_for_leaks_which_only_warn(criterion: Criterion, au
     assert not [query for query in queries if "messages" in query["sql"]]
 
 
-def test_versions_saved_meanwhile_are_told_until_they_are_confirmed(
+def test_versions_saved_meanwhile_are_named_until_they_are_confirmed(
     criterion: Criterion, author_user: User, lead_user: User
 ) -> None:
     other = saved(criterion, "# Objective\nIs polite so?\nHers.", author=lead_user)

@@ -164,7 +164,7 @@ def test_a_chat_of_no_training_split_is_refused(criterion: Criterion, train: Cha
     assert problem.startswith("examples[1].chat_id: 'free' is train in no set")
 
 
-def test_a_chat_with_the_messages_of_a_measured_one_is_refused_and_which_one_is_not_told(
+def test_a_chat_with_the_messages_of_a_measured_one_is_refused_without_naming_it(
     criterion: Criterion, train: ChatSet, rubric: Rubric
 ) -> None:
     make_set(rubric, long_chat("secret", "case 0"), name="held", split="holdout")
@@ -193,7 +193,7 @@ def test_a_chat_that_is_nearly_a_measured_one_is_refused(
     assert add(criterion, example(near, last_turn=2, rationale="New.")).number == 3
 
 
-def test_a_chat_stands_once_under_whatever_id(criterion: Criterion, train: ChatSet) -> None:
+def test_a_chat_is_an_example_once_under_any_id(criterion: Criterion, train: ChatSet) -> None:
     twin = long_chat("twin", "case 0")
     ChatSetMember.objects.create(chat_set=train, chat=twin, split="train", position=99)
     for other in ("t0", "twin"):

@@ -92,7 +92,7 @@ def test_prompts_with_passages_keep_their_bytes() -> None:
 # ---------- passages ----------
 
 
-def test_passages_stand_before_the_chat_under_key_and_version() -> None:
+def test_passages_come_before_the_chat_under_key_and_version() -> None:
     system, user = prompt(passage(PAYMENT))
     assert in_order(
         user.text,
@@ -132,7 +132,7 @@ def test_without_passages_nothing_is_said_of_any_and_missing_knowledge_keeps_its
     assert "Missing knowledge does not make it NOT_APPLICABLE." in texts("full")["rules"]
 
 
-def test_a_criterion_says_where_its_knowledge_stands() -> None:
+def test_a_criterion_says_where_its_knowledge_is() -> None:
     system, user = prompt(passage(PAYMENT))
     parts = {part.split("`")[1]: part for part in system.parts if part.startswith("## Criterion `")}
     assert "Knowledge for this criterion: none." in parts["polite"]
@@ -141,7 +141,7 @@ def test_a_criterion_says_where_its_knowledge_stands() -> None:
     assert "- wrong_fact: `k1_payment`" in user.text
 
 
-def test_passages_stand_by_article_and_place_and_each_once() -> None:
+def test_passages_are_ordered_by_article_and_place_each_once() -> None:
     first, second = passage(CODES, 0, 16, rank=2), passage(CODES, 18, 37, rank=1)
     text = prompt(passage(PAYMENT), second, first, second)[1].text
     assert in_order(text, "One a household.", "end knowledge 0", "company card")

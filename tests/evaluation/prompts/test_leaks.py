@@ -1,4 +1,4 @@
-"""Words of a prompt that stand in chats judges are measured on are found; which chat, nobody is told."""
+"""Words of a prompt that come from chats judges are measured on are found; no chat is named."""
 
 import tracemalloc
 

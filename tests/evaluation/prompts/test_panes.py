@@ -61,7 +61,7 @@ def test_only_the_changed_section_changes() -> None:
     assert with_panes(text, panes | {"objective": "Is it?"}) == text.replace("Is it so?", "Is it?")
 
 
-def test_a_new_section_stands_in_its_place_with_a_heading() -> None:
+def test_a_new_section_is_in_its_place_with_a_heading() -> None:
     text = "# Context\nA shop.\n\n# Response\nShort.\n"
     written = with_panes(text, {"context": "A shop.", "tone": "Calm.", "response": "Short."})
     assert written == "# Context\nA shop.\n\n# Tone\nCalm.\n\n# Response\nShort.\n"

@@ -125,7 +125,7 @@ def test_a_file_made_from_an_older_champion_says_so(folder: Path) -> None:
     assert "version 3 of polite; based on version 1, but the champion is version 2" in notes
 
 
-def test_examples_stand_beside_their_prompt(folder: Path) -> None:
+def test_examples_are_stored_beside_their_prompt(folder: Path) -> None:
     lines = [line(), line("c1", value=False)]
     write_jsonl(folder / "polite.examples.jsonl", *lines)
     assert imported(folder)["created"] == 1

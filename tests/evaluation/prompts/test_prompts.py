@@ -85,7 +85,7 @@ def test_user_message_ends_with_duty_keys_and_reminder() -> None:
     assert user.text.endswith(fixed["closing"])
 
 
-def test_no_nonce_stands_in_the_system_message() -> None:
+def test_no_nonce_is_in_the_system_message() -> None:
     _, user = build()
     nonce = user.text.split("<<chat ")[1].split(">>")[0]
     assert nonce not in build()[0].text
@@ -114,7 +114,7 @@ def test_chat_first_moves_criteria_and_knowledge_behind_the_chat() -> None:
     )
 
 
-def test_duty_may_stand_in_the_system_message() -> None:
+def test_duty_may_be_in_the_system_message() -> None:
     system, user = build("judge", setup=replace(SETUP, role_in="system"))
     assert system.parts[-1] == texts("full")["judge"]
     assert texts("full")["judge"] not in user.text
@@ -185,7 +185,7 @@ def test_advocates_argue_the_literal_answer_that_fails_or_passes() -> None:
 
 
 @pytest.mark.parametrize("size", get_args(Size))
-def test_advocates_are_told_the_literal_answer_and_never_which_side_is_bad(size: Size) -> None:
+def test_advocates_get_the_literal_answer_and_never_which_side_is_bad(size: Size) -> None:
     setup = replace(SETUP, size=size)
     yes, no = "TRUE, that is, yes", "FALSE, that is, no"
     for criterion, failing, passing in ((POLITE, no, yes), (WRONG_FACT, yes, no)):
@@ -254,7 +254,7 @@ def test_template_hash_follows_every_fixed_text(monkeypatch: pytest.MonkeyPatch)
             assert template_hash.__wrapped__() != before
 
 
-def test_formatter_is_told_which_conclusions_a_key_allows() -> None:
+def test_formatter_gets_the_conclusions_that_a_key_allows() -> None:
     messages = formatter_messages(
         rationale="r", criteria=(POLITE, WRONG_FACT), size="full", fence_secret=SECRET
     )

@@ -73,7 +73,7 @@ def test_the_criterion_s_question_is_the_only_one_asked(key: str) -> None:
 
 
 @each_criterion
-def test_knowledge_slot_stands_alone_in_the_context_of_context_criteria_only(key: str) -> None:
+def test_knowledge_slot_is_alone_in_the_context_of_context_criteria_only(key: str) -> None:
     expected = 1 if CRITERIA[key]["tier"] == "context" else 0
     assert _text(key).count(SLOT) == expected
     assert _section(key, "Context").splitlines().count(SLOT) == expected
@@ -105,7 +105,7 @@ def test_text_holds_nothing_that_belongs_to_the_engine_or_steers_the_answer(key:
 
 
 @each_criterion
-def test_style_tells_the_criterion_from_at_least_one_neighbour(key: str) -> None:
+def test_style_separates_the_criterion_from_at_least_one_neighbour(key: str) -> None:
     named = {other for other in CRITERIA if re.search(rf"\b{other}\b", _section(key, "Style"))}
     assert named
     assert key not in named

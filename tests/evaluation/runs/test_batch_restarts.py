@@ -60,7 +60,7 @@ def test_a_process_that_is_killed_while_it_waits_leaves_its_batch_to_the_next(se
 
 
 @pytest.mark.parametrize("moment", list(KILLS))
-def test_a_killed_step_is_taken_up_where_it_was(
+def test_a_killed_step_continues_where_it_was(
     settings: Settings, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace("polite", chats=3)

@@ -178,7 +178,7 @@ def test_a_batch_that_expired_without_an_answer_pauses_the_run(settings: Setting
     assert Verdict.objects.count() == 2
 
 
-def test_requests_no_file_tells_of_may_have_been_billed(settings: Settings) -> None:
+def test_requests_without_an_answer_file_may_have_been_billed(settings: Settings) -> None:
     workspace("polite", chats=2)
     with batching(settings, always(True)) as stub:
         stub.behaviour.skip_lines = {1}

@@ -13,7 +13,7 @@ from evaluation.models.runs import Attempt, Verdict
 from evaluation.runs.worker.leases import POISON
 from evaluation.tasks import process_units
 from tests.factories.runs import environment, point_at, workspace
-from tests.factories.workers import BROKER, launched, purge_rings, unheard
+from tests.factories.workers import BROKER, launched, not_enqueued, purge_tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KILLS, SLOTS, CHATS = 2, 4, 60
@@ -21,7 +21,7 @@ KILLS, SLOTS, CHATS = 2, 4, 60
 
 @pytest.fixture
 def server(settings: Settings) -> Iterator[Server]:
-    purge_rings()
+    purge_tasks()
     with endpoint(latency=0.2) as server:
         point_at(settings, server.base_url)
         yield server
@@ -29,7 +29,7 @@ def server(settings: Settings) -> Iterator[Server]:
 
 @pytest.mark.heavy
 def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, tmp_path: Path) -> None:
-    run = unheard(launched(workspace("polite", chats=CHATS)))
+    run = not_enqueued(launched(workspace("polite", chats=CHATS)))
     log = tmp_path / "workers.log"
     with broker(BROKER, tmp_path) as settings:
         workers = Workers(environment(server.base_url, **settings), log=log)
@@ -60,7 +60,7 @@ def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
 def test_a_chat_that_kills_its_worker_is_parked_and_the_others_are_judged(
     server: Server, tmp_path: Path
 ) -> None:
-    run = unheard(launched(workspace("polite", chats=6)))
+    run = not_enqueued(launched(workspace("polite", chats=6)))
     poison = run.units.order_by("id")[2]
     with (
         broker("filesystem", tmp_path) as settings,

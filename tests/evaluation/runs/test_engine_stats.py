@@ -130,7 +130,7 @@ def test_noise_comes_from_the_votes(settings: Settings) -> None:
     assert samples.flip_rate == pytest.approx(1 / 3)
 
 
-def test_audited_verdicts_are_told_from_contradicted_ones(settings: Settings) -> None:
+def test_audited_verdicts_are_distinguished_from_contradicted_ones(settings: Settings) -> None:
     workspace("polite", chats=3)
     evaluated(settings, always(True), "direct")
     for verdict, flags in zip(

@@ -162,7 +162,7 @@ def test_twin_chats_are_asked_about_once(settings: Settings) -> None:
     assert planned["reused"] == 1
 
 
-def test_a_run_taken_up_again_is_estimated_from_what_is_left(settings: Settings, prices: str) -> None:
+def test_a_resumed_run_is_estimated_from_what_is_left(settings: Settings, prices: str) -> None:
     workspace("polite", chats=4)
     replies = iter([True, True])
 

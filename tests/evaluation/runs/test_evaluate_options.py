@@ -1,4 +1,4 @@
-"""What `evaluate` is told becomes the judge's recipe and the run's terms."""
+"""Options of `evaluate` become the judge's recipe and the run's terms."""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long calls will take is told from how fast earlier runs like it were answered."""
+"""The time that calls need is estimated from the pace of earlier runs like it."""
 
 import io
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def test_it_costs_the_same_for_many_runs_as_for_a_few() -> None:
     assert counts[0] == counts[1]
 
 
-def test_an_estimate_tells_the_time_once_there_is_a_run_to_go_by(settings: Settings) -> None:
+def test_an_estimate_gives_the_time_once_there_is_an_earlier_run(settings: Settings) -> None:
     chat_set = workspace("polite", "brief", chats=12)
 
     def seconds(**run: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""The reaper frees what dead workers held, parks what kills them, and rings for runs that nobody works on."""
+"""The reaper frees what dead workers held, parks what kills them, and enqueues runs that nobody works on."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from evaluation.runs.worker.execute import run_settle
 from evaluation.runs.worker.leases import MOST_TRIES, POISON, lease_end, machine
 from evaluation.runs.worker.time_slices import STOPPED, reap
 from tests.factories.runs import always, answering, workspace
-from tests.factories.workers import launched, purge_rings
+from tests.factories.workers import launched, purge_tasks
 from tests.stub_endpoint import Body, StubReply, case_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def quiet() -> None:
-    purge_rings()
+    purge_tasks()
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def states(run: Run) -> list[str]:
 # ---------- what the dead held ----------
 
 
-def test_units_of_a_silent_worker_are_open_again_and_its_request_may_have_been_billed(run: Run) -> None:
+def test_units_of_a_lost_worker_are_open_again_and_its_request_may_have_been_billed(run: Run) -> None:
     hold(run, lease_of(run, seconds=-1), units=3)
     assert reap().reopened == 3
     assert states(run) == ["open"] * 4
@@ -87,7 +87,7 @@ def test_units_of_a_silent_worker_are_open_again_and_its_request_may_have_been_b
     assert not WorkerLease.objects.exists()
 
 
-def test_a_process_of_this_machine_that_is_gone_need_not_fall_silent_first(run: Run) -> None:
+def test_a_dead_process_of_this_machine_is_noticed_without_a_timeout(run: Run) -> None:
     hold(run, lease_of(run, worker=machine(), pid=gone_process()))
     assert reap().reopened == 4
 
@@ -181,7 +181,7 @@ def test_an_orderly_hand_back_is_no_try(run: Run) -> None:
     assert set(run.units.values_list("state", "tries")) == {("open", 0)}
 
 
-# ---------- whom to ring for ----------
+# ---------- runs to enqueue ----------
 
 
 def test_a_run_whose_units_are_all_finished_is_settled(run: Run) -> None:
@@ -191,7 +191,7 @@ def test_a_run_whose_units_are_all_finished_is_settled(run: Run) -> None:
     assert run.state == "done"
 
 
-def test_the_reaper_rings_once_for_a_run_that_nobody_was_rung_for(run: Run) -> None:
+def test_the_reaper_enqueues_a_run_without_a_task_once(run: Run) -> None:
     Run.objects.update(rung_at=None)
     before = runs_waiting_in_queue()
     sweep_runs()
@@ -201,7 +201,7 @@ def test_the_reaper_rings_once_for_a_run_that_nobody_was_rung_for(run: Run) -> N
     assert run.rung_at is not None
 
 
-def test_nobody_is_rung_for_a_run_in_work_paused_or_rung_for_just_now(run: Run) -> None:
+def test_a_run_in_work_paused_or_just_enqueued_is_not_enqueued(run: Run) -> None:
     found = reap()
     assert (found.unrung, found.quiet) == ((), ())  # rung for just now
     Run.objects.update(rung_at=None)
@@ -212,18 +212,18 @@ def test_nobody_is_rung_for_a_run_in_work_paused_or_rung_for_just_now(run: Run) 
     assert reap().unrung == ()
 
 
-def test_a_ring_that_was_lost_is_repeated_and_one_that_waits_is_not(run: Run) -> None:
+def test_a_lost_task_is_repeated_and_a_waiting_one_is_not(run: Run) -> None:
     an_hour_ago = timezone.now() - timedelta(hours=1)
     Run.objects.update(rung_at=an_hour_ago)
     assert runs_waiting_in_queue() == 1  # the one of the launch
     sweep_runs()
     assert runs_waiting_in_queue() == 1
-    purge_rings()
+    purge_tasks()
     sweep_runs()
     assert runs_waiting_in_queue() == 1
 
 
-def test_an_old_ring_is_ignored_once_a_newer_one_counts(settings: Settings) -> None:
+def test_an_old_task_is_ignored_once_a_newer_one_counts(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=4))
         old = Run.objects.get(pk=run.pk).rung_at

@@ -1,4 +1,4 @@
-"""What `evaluate` refuses when a run is taken up again, and what it does not take for success."""
+"""What `evaluate` refuses when a run is resumed, and what it does not report as success."""
 
 import uuid
 from datetime import timedelta

@@ -72,7 +72,7 @@ def test_resuming_a_run_that_is_done_changes_nothing(settings: Settings) -> None
     assert Run.objects.values().get() == before
 
 
-def test_a_replicate_asks_everything_anew(settings: Settings) -> None:
+def test_a_replicate_asks_everything_again(settings: Settings) -> None:
     workspace("polite")
     with answering(settings, always(True)) as stub:
         evaluate(*RUN)

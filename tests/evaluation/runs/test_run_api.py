@@ -17,7 +17,7 @@ from evaluation.runs.worker.enqueue import runs_waiting_in_queue
 from evaluation.tasks import process_units
 from labeling.models.people import User
 from tests.factories.runs import always, answering, workspace
-from tests.factories.workers import launched, purge_rings
+from tests.factories.workers import launched, purge_tasks
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    purge_rings()
+    purge_tasks()
     with answering(settings, always(True)) as stub:
         yield stub
 

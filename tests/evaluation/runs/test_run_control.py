@@ -16,7 +16,7 @@ from evaluation.runs.worker.enqueue import runs_waiting_in_queue, sweep_runs
 from evaluation.tasks import process_units
 from lace_site import celery_app
 from tests.factories.runs import always, answering, workspace
-from tests.factories.workers import control, launched, purge_rings, wait_until
+from tests.factories.workers import control, launched, purge_tasks, wait_until
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def quiet() -> None:
-    purge_rings()
+    purge_tasks()
 
 
 def waiting_run(settings: Settings, chats: int = 3) -> Run:
@@ -144,7 +144,7 @@ def _drain(run_id: int) -> None:
 
 
 @pytest.mark.heavy
-def test_trouble_that_may_pass_leaves_the_run_running_and_rings_again_later(settings: Settings) -> None:
+def test_passing_trouble_leaves_the_run_running_and_enqueues_it_again_later(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=2))
         stub.answer = lambda body: StubReply(close=True)
@@ -169,7 +169,7 @@ def test_a_run_of_another_endpoint_is_paused_and_says_why(settings: Settings) ->
 # ---------- a broker that is down ----------
 
 
-def test_without_a_broker_a_run_is_planned_at_once_and_rung_for_later(settings: Settings) -> None:
+def test_without_a_broker_a_run_is_planned_at_once_and_enqueued_later(settings: Settings) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"  # nobody listens there

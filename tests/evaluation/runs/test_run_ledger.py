@@ -84,7 +84,7 @@ def test_answers_that_were_there_cost_nothing(settings: Settings, prices: str) -
     assert (ledger.total.calls, ledger.total.reused, ledger.total.cost_usd) == (0, 2, Decimal(0))
 
 
-def test_requests_of_unknown_outcome_stand_apart_with_their_worst_case(
+def test_requests_of_unknown_outcome_are_listed_apart_with_their_worst_case(
     settings: Settings, prices: str
 ) -> None:
     workspace("polite", chats=1)

@@ -65,7 +65,7 @@ def test_samples_are_separate_calls_whose_majority_is_stored_with_its_votes(sett
     ]
 
 
-def test_sample_whose_rationale_stands_is_found_by_its_flag(settings: Settings) -> None:
+def test_the_sample_that_gives_the_rationale_is_found_by_its_flag(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, in_turn(True, False, False)):
         run = start(chat_set, JudgeSpec("direct", samples=3))
@@ -77,7 +77,7 @@ def test_sample_whose_rationale_stands_is_found_by_its_flag(settings: Settings) 
     assert call.reply.endswith("polite: FALSE")
 
 
-def test_same_judge_asks_no_sample_twice_and_a_replicate_asks_all_anew(settings: Settings) -> None:
+def test_same_judge_asks_no_sample_twice_and_a_replicate_asks_all_again(settings: Settings) -> None:
     chat_set = workspace("polite", chats=2)
     with answering(settings, always(True)) as stub:
         start(chat_set, JudgeSpec("direct", samples=3))
@@ -157,7 +157,7 @@ def with_logprobs(body: Body) -> StubReply:
     return StubReply(raw=json.dumps({"choices": [choice], "usage": {}}).encode())
 
 
-def test_probability_of_true_is_stored_where_it_was_asked_for_and_told(settings: Settings) -> None:
+def test_probability_of_true_is_stored_if_requested_and_returned(settings: Settings) -> None:
     chat_set = workspace("polite", chats=1)
     with answering(settings, with_logprobs) as stub:
         asked = only_verdict(start(chat_set, JudgeSpec("direct", logprobs=True)))

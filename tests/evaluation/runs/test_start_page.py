@@ -150,7 +150,7 @@ def test_two_presses_in_the_same_moment_start_one_run(
     assert lead.post(NEW, chosen).headers["Location"] == f"/runs/{Run.objects.get().pk}/"
 
 
-def test_another_choice_or_a_form_opened_anew_starts_another_run(lead: Client, stub: StubEndpoint) -> None:
+def test_another_choice_or_a_reopened_form_starts_another_run(lead: Client, stub: StubEndpoint) -> None:
     chosen = choose(workspace("polite"), form_token="one form")
     for changes in ({}, {"limit": "1"}, {"form_token": "another form"}):
         lead.post(NEW, chosen | changes)

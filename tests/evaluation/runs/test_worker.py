@@ -8,7 +8,7 @@ from pytest_django import Settings
 from evaluation.models.runs import Attempt, Run, WorkerLease
 from evaluation.tasks import process_units
 from tests.factories.runs import always, answering, verdicts_of, workspace
-from tests.factories.workers import BROKER, ended, launched, unheard, wait_until, workers_with
+from tests.factories.workers import BROKER, ended, launched, not_enqueued, wait_until, workers_with
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +17,7 @@ CHATS = 6
 
 def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings, tmp_path: Path) -> None:
     with answering(settings, always(True)) as stub:
-        run = unheard(launched(workspace("polite", chats=CHATS)))
+        run = not_enqueued(launched(workspace("polite", chats=CHATS)))
         with workers_with(BROKER, stub.base_url, tmp_path, judges=2) as workers:
             ended(run, log=workers.log)
             assert (run.state, run.calls, run.units_done) == ("done", CHATS, CHATS), workers.log.read_text()
@@ -30,12 +30,12 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings,
 
 
 @pytest.mark.heavy
-def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_give_the_rest_back(
+def test_stopped_workers_wait_for_the_answers_on_their_way_and_reopen_the_rest(
     settings: Settings, tmp_path: Path
 ) -> None:
     good = always(True)
     with answering(settings, lambda body: StubReply(good(body).text, delay=2)) as stub:
-        run = unheard(launched(workspace("polite", chats=40)))
+        run = not_enqueued(launched(workspace("polite", chats=40)))
         with workers_with("filesystem", stub.base_url, tmp_path) as workers:
             wait_until(lambda: stub.count >= 4, "calls in flight")
             workers.stop()
@@ -48,7 +48,7 @@ def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_giv
     assert set(run.units.values_list("state", "tries")) == {("open", 0), ("done", 1)}
 
 
-def test_a_ring_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
+def test_a_task_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=CHATS))
         Run.objects.filter(pk=run.pk).update(state="paused")

@@ -163,7 +163,7 @@ def test_not_applicable_is_a_decision_where_the_criterion_allows_it(lead_user: U
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_leads_at_once_one_decides_and_the_other_is_told(item: Item, lead_user: User) -> None:
+def test_of_two_leads_at_once_one_decides_and_the_other_is_refused(item: Item, lead_user: User) -> None:
     other = make_user("otto", Role.LEAD)
     together = threading.Barrier(8)
     outcomes: list[Any] = []

@@ -178,7 +178,7 @@ def test_l_leads_through_labels_that_a_long_definition_pushes_out_of_sight(scree
     CriterionVersion.objects.filter(criterion__key="polite").update(definition="Polite means a lot. " * 60)
     screen.set_viewport_size({"width": 1280, "height": 720})
     start(screen)
-    labels = screen.locator(".voices article")
+    labels = screen.locator(".label-cards article")
     for place in (0, 1, 2, 0):
         screen.keyboard.press("l")
         expect(labels.nth(place)).to_be_focused()
@@ -191,9 +191,9 @@ def test_names_are_shown_by_a_button_that_keeps_what_was_typed(screen: Page) -> 
     start(screen)
     screen.keyboard.press("f")
     screen.keyboard.type("Half a reason")
-    expect(screen.locator(".voices")).not_to_contain_text("Amira")
+    expect(screen.locator(".label-cards")).not_to_contain_text("Amira")
     screen.get_by_role("button", name="Show names").press("Enter")
-    expect(screen.locator(".voices")).to_contain_text("Amira")
+    expect(screen.locator(".label-cards")).to_contain_text("Amira")
     expect(screen.locator("#names")).to_contain_text("Names shown")
     expect(screen.locator("#names span")).to_be_focused()
     expect(screen.locator("#reason")).to_have_value("Half a reason")
@@ -215,10 +215,10 @@ def test_a_reason_that_is_stored_nowhere_is_asked_about_after_names_too(screen: 
     screen.keyboard.press("f")
     screen.keyboard.type("Half a reason")
     screen.get_by_role("button", name="Show names").press("Enter")
-    expect(screen.locator(".voices")).to_contain_text("Amira")
+    expect(screen.locator(".label-cards")).to_contain_text("Amira")
     screen.reload()
     assert asked == ["beforeunload"]
-    expect(screen.locator(".voices")).not_to_contain_text("Amira")
+    expect(screen.locator(".label-cards")).not_to_contain_text("Amira")
     assert AuditEvent.objects.filter(verb="raters named").count() == 1
 
 

@@ -60,7 +60,7 @@ def letters(item: Item) -> dict[str, str]:
 # ---------- what is shown ----------
 
 
-def test_labels_stand_side_by_side_with_letters_and_without_names(lead: Client, item: Item) -> None:
+def test_labels_are_side_by_side_with_letters_and_without_names(lead: Client, item: Item) -> None:
     page = text(lead.get(url(item)))
     assert [f"Rater {letter}" in page for letter in "ABCD"] == [True, True, True, False]
     assert not [name for name in NAMES if name in page]
@@ -220,7 +220,7 @@ def test_hostile_labels_names_and_reasons_are_text(lead: Client, lead_user: User
 # ---------- the model beside the majority ----------
 
 
-def test_the_model_is_told_apart_from_the_majority_and_written_nowhere(lead: Client, item: Item) -> None:
+def test_the_model_is_distinguished_from_the_majority_and_stored_nowhere(lead: Client, item: Item) -> None:
     for _ in range(5):
         labelled_item(True, True, True)
         labelled_item(False, False, False)

@@ -142,7 +142,7 @@ def test_holdout_chats_need_the_right_to_see_them(lead: Client, lead_user: User)
     assert lead.get(page).status_code == 404
 
 
-def test_with_a_criterion_chosen_the_model_stands_beside_the_majority(lead: Client) -> None:
+def test_with_a_criterion_chosen_the_model_is_shown_beside_the_majority(lead: Client) -> None:
     for _ in range(6):
         labelled_item(True, True, True)
         labelled_item(False, False, False)

@@ -37,7 +37,7 @@ def test_not_applicable_counts_in_the_denominator() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [(True, "true"), (False, "false"), (None, "na")])
-def test_adjudication_wins_over_any_majority_and_stands_without_labels(
+def test_adjudication_wins_over_any_majority_and_counts_without_labels(
     value: bool | None, expected: str
 ) -> None:
     for votes in (Votes(n_true=3), Votes(n_false=3), Votes()):

@@ -50,7 +50,7 @@ def question_that_counts(questions: str, answers: Iterable[Answer]) -> str:
 
 
 class Bench:
-    """A criterion, four chats, three raters; what is said to it is done in the database, too."""
+    """A criterion, four chats, three raters; each label is also stored in the database."""
 
     def __init__(self) -> None:
         self.rubric = make_rubric("steady")
@@ -188,7 +188,7 @@ def test_the_labels_of_a_question_count_again_as_soon_as_it_is_asked_again(bench
     assert Criterion.objects.get(key="polite").labels_seq == before + 1
 
 
-def test_a_decision_stands_whatever_is_asked(bench: Bench) -> None:
+def test_a_decision_counts_for_any_wording(bench: Bench) -> None:
     decided = {"by_name": "Ines", "reason": "r", "created_at": timezone.now()}
     Adjudication.objects.create(chat=bench.chats[0], criterion=bench.criterion, value=False, **decided)
     bench.ask("B")

@@ -113,7 +113,7 @@ def test_one_answer_for_everything_is_certain_and_no_error() -> None:
     assert found.right(0, 0) is None
 
 
-def test_too_few_steps_are_told() -> None:
+def test_too_few_steps_are_reported() -> None:
     found = dawid_skene(*planted(np.random.default_rng(3), chats=200), categories=2, iterations=1)
     assert (found.iterations, found.converged) == (1, False)
 
@@ -136,7 +136,7 @@ def test_an_answer_that_is_never_in_the_majority_takes_nothing_from_the_others(
     assert (found.posteriors[:39].max(axis=1) > 0.99).all()
 
 
-def test_classes_of_which_each_is_answered_as_the_other_are_told() -> None:
+def test_swapped_classes_are_reported() -> None:
     """As EM from another start would end: the same classes with their names exchanged."""
     found = unanimous([1] * 30 + [0] * 9, (0, 1, 1))
     assert not found.switched

@@ -1,6 +1,6 @@
 """A rater sees nothing of the judge or of other raters before submitting; after it, at most the judge's view.
 
-Time is not measured here. What stands for it: the same queries, in number and order, and the same bytes,
+Time is not measured here. Instead: the same queries, in number and order, and the same bytes,
 whatever others have answered.
 """
 
@@ -112,7 +112,7 @@ def test_what_others_answer_changes_no_byte_and_no_query(world: World) -> None:
 
 
 def heard(world: World) -> dict[str, tuple[str, list[str]]]:
-    """What each address tells the rater, and the kinds of queries it took."""
+    """What each address shows the rater, and the kinds of its queries."""
     found = {}
     for name, method, url, _ in calls(world, "GET"):
         with rolled_back():

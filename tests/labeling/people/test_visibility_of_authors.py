@@ -1,4 +1,4 @@
-"""An author reads nothing of a chat that is held out: no word of it, no label, no verdict, over any route.
+"""An author reads nothing of a holdout chat: no word of it, no label, no verdict, over any route.
 
 Every route is walked, those of tomorrow too: with the held-out chat in the place of every chat, note and
 assignment that a row of tests/routes.py names, and once more with the chat named in query and body by names
@@ -148,7 +148,7 @@ def around(text: str, word: str) -> str:
 # ---------- every route ----------
 
 
-def test_no_route_tells_an_author_a_word_of_a_chat_that_is_held_out(world: World) -> None:
+def test_no_route_shows_an_author_a_word_of_a_holdout_chat(world: World) -> None:
     assert telling(world, (SECRET, NAME)) == []
 
 
@@ -217,9 +217,9 @@ def heard(world: World) -> dict[str, str]:
 
 
 def without_times(text: str) -> str:
-    """Without the moment at which a report was made, and the marks of a form that is opened anew.
+    """Without the moment at which a report was made, and the marks of a form that is reopened.
 
-    A report that is made anew has a number of its own, and the one before says that something has changed.
+    A recomputed report has a number of its own, and the one before says that something has changed.
     """
     moments = r"\d{4}-\d\d-\d\dT[\d:.+Z]+|\d{1,2} \w{3} \d{4}, \d\d:\d\d"
     numbers = r'"id": ?\d+, ?"run"|/reports/\d+/|<p class="since">.*?</p>\n'
@@ -265,7 +265,7 @@ def test_where_few_are_held_out_no_figure_depends_on_what_is_said_of_them(world:
 
 
 def _as_after_labels(world: World) -> None:
-    """Reports are made anew when labels change, those of runs when the run ends anew."""
+    """Reports are recomputed when labels change, those of runs also when the run ends again."""
     for criterion in world.desk.criteria:
         criterion.refresh_from_db()
         criterion.labels_seq += 1

@@ -84,7 +84,9 @@ def telling(world: World, person: str, among: Collection[str] = (), *, by: Seque
 @pytest.mark.parametrize(
     "by", [pytest.param(["GET"], id="GET"), pytest.param(UNSAFE, id="unsafe", marks=pytest.mark.heavy)]
 )
-def test_no_route_tells_a_lead_what_others_said_of_a_chat_they_hold(world: World, by: Sequence[str]) -> None:
+def test_no_route_shows_a_lead_the_labels_of_others_on_a_chat_they_hold(
+    world: World, by: Sequence[str]
+) -> None:
     assert telling(world, "rater", by=by) == set()
 
 

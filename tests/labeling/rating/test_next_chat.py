@@ -166,7 +166,7 @@ def test_gold_comes_at_other_places_for_each_rater_and_the_seed_decides_them() -
 
 
 @pytest.mark.heavy
-def test_nothing_that_a_rater_can_count_tells_gold_from_other_chats() -> None:
+def test_nothing_that_a_rater_can_count_discloses_gold_chats() -> None:
     desk = make_desk(chats=20, raters=2)
     job = desk.opened(overlap=2, gold_set=gold_set_of(desk, chats=6), gold_rate=0.2)
     ids, totals, done = [], [], []

@@ -1,4 +1,4 @@
-"""Pages of notes: what raters said, with the text as it stood beside the text now; settling."""
+"""Pages of notes: the raters' words, with the text of that time beside the text now; settling."""
 
 import uuid
 from typing import Any
@@ -47,7 +47,7 @@ def texts_shown(client: Client, **query: str) -> list[str]:
     return [row.note.text for row in client.get(LIST, query).context["rows"]]
 
 
-def test_an_unclear_criterion_stands_beside_its_text_of_today(desk: Desk, lead: Client) -> None:
+def test_an_unclear_criterion_is_shown_with_its_text_of_today(desk: Desk, lead: Client) -> None:
     note(desk, text="What of <i>irony</i>?\u202e")
     still = page_text(lead.get(LIST))
     assert "still current" in still

@@ -56,7 +56,7 @@ def note(desk: Desk, **values: Any) -> RaterNote:
 # ---------- adding ----------
 
 
-def test_an_unclear_criterion_is_noted_with_its_text_as_it_stood(desk: Desk, rater: Client) -> None:
+def test_an_unclear_criterion_is_noted_with_its_text_of_that_time(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     answer = post(rater, assignment, kind="unclear", criterion="polite", text="What of irony?")
     assert answer.status_code == 201, answer.json()

@@ -88,7 +88,7 @@ def test_reading_takes_no_chat(desk: Desk, rater: Client) -> None:
     assert not Assignment.objects.filter(state="leased").exists()
 
 
-def test_a_rater_is_told_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, rater: Client) -> None:
+def test_a_rater_sees_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, rater: Client) -> None:
     topic = Topic.objects.create(key="order_cancel", name="order_cancel")
     Chat.objects.update(topic=topic, metadata={"title": "The wrong order cancelled"})
     submitted, leased = submit_next(desk), desk.taken()

@@ -66,7 +66,7 @@ def test_selected_words_become_evidence_with_their_place_and_their_text(hostile:
 
 
 @pytest.mark.parametrize("text", ["at once", "our shop", "wait", "one…two 👍🏽", "🛒", "two 👍🏽"])
-def test_a_place_is_counted_in_code_points_whatever_stands_around_it(hostile: Page, text: str) -> None:
+def test_a_place_is_counted_in_code_points_with_any_text_around_it(hostile: Page, text: str) -> None:
     select(hostile, 2, text)
     hostile.keyboard.press("e")
     hostile.keyboard.press("f")

@@ -71,7 +71,7 @@ def test_a_new_text_is_announced_when_the_chat_is_opened(screen: Page, desk: Des
     expect(notice).to_have_count(0)
 
 
-def test_a_text_that_changes_while_the_rater_works_is_told_at_once_and_answers_stay(
+def test_a_text_that_changes_while_the_rater_works_is_shown_at_once_and_answers_stay(
     screen: Page, desk: Desk
 ) -> None:
     screen.keyboard.press("t")
@@ -88,7 +88,7 @@ def test_a_text_that_changes_while_the_rater_works_is_told_at_once_and_answers_s
     expect(screen.locator("#why")).to_have_text("2 of 4 answered, 2 open")
 
 
-def test_a_new_guideline_is_told_while_the_rater_works(screen: Page, desk: Desk) -> None:
+def test_a_new_guideline_is_announced_while_the_rater_works(screen: Page, desk: Desk) -> None:
     RubricGuideline.objects.create(rubric=desk.rubric, number=1, text="Read the whole chat.")
     screen.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     banner = screen.locator("#reworded")
@@ -213,7 +213,7 @@ def test_a_chat_is_submitted_from_its_last_comment(screen: Page) -> None:
 # ---------- lease, time ----------
 
 
-def test_the_lease_is_silent_until_two_minutes_are_left(screen: Page) -> None:
+def test_the_lease_is_not_mentioned_until_two_minutes_are_left(screen: Page) -> None:
     expect(screen.locator("#lease")).to_be_hidden()
     leave_minutes(screen, 3)
     ready(screen)
@@ -227,7 +227,7 @@ def test_the_lease_is_silent_until_two_minutes_are_left(screen: Page) -> None:
     assert Assignment.objects.get(state="leased").lease_expires_at > timezone.now() + timedelta(minutes=50)  # type: ignore[operator]
 
 
-def test_an_answer_holds_the_chat_anew(screen: Page) -> None:
+def test_an_answer_renews_the_lease(screen: Page) -> None:
     leave_minutes(screen, 1)
     expect(screen.locator("#lease")).to_be_visible()
     screen.keyboard.press("t")

@@ -1,4 +1,4 @@
-"""From chat to chat: the next one is fetched ahead and stands there at once; the last can be corrected."""
+"""From chat to chat: the next one is fetched ahead and shown at once; the last can be corrected."""
 
 import json
 
@@ -40,7 +40,7 @@ def finish(page: Page) -> None:
         page.keyboard.press("Control+Enter")
 
 
-def test_the_next_chat_stands_in_place_without_loading_a_page(ahead: Page, desk: Desk) -> None:
+def test_the_next_chat_is_in_place_without_loading_a_page(ahead: Page, desk: Desk) -> None:
     before = ahead.url
     finish(ahead)
     expect(ahead.locator("h1")).to_contain_text("chat-2")
@@ -230,7 +230,7 @@ def test_keys_between_two_chats_answer_neither(ahead: Page) -> None:
     assert set(answers().values()) == {True}
 
 
-def test_submitting_tells_what_the_page_knows_and_the_time_since_the_last_answer(
+def test_submitting_sends_the_pages_state_and_the_time_since_the_last_answer(
     screen: Page, desk: Desk
 ) -> None:
     RubricGuideline.objects.create(rubric=desk.rubric, number=1, text="Read it twice.")

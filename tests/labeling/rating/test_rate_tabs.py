@@ -23,7 +23,7 @@ def second(screen: Page) -> Iterator[Page]:
     page.close()
 
 
-def test_both_tabs_are_told_and_what_one_saves_shows_in_the_other(screen: Page, second: Page) -> None:
+def test_both_tabs_warn_and_answers_of_one_appear_in_the_other(screen: Page, second: Page) -> None:
     for page in (screen, second):
         expect(page.locator("#tabs")).to_contain_text("open in another tab")
     second.keyboard.press("f")

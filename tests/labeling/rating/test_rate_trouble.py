@@ -56,7 +56,7 @@ def correcting(screen: Page, desk: Desk) -> Page:
 # ---------- signed out ----------
 
 
-def test_who_is_signed_out_is_told_and_goes_on_where_they_were(
+def test_a_rater_who_is_signed_out_is_warned_and_continues_where_they_were(
     screen: Page, session: Session, problems: list[str]
 ) -> None:
     session.end()
@@ -102,10 +102,8 @@ def test_an_error_of_the_server_is_not_called_offline(screen: Page, problems: li
     forgive(problems, "503")
 
 
-def test_what_goes_wrong_with_saving_is_heard_once_and_so_is_its_end(
-    screen: Page, problems: list[str]
-) -> None:
-    heard = screen.locator("#heard")
+def test_trouble_with_saving_is_announced_once_and_so_is_its_end(screen: Page, problems: list[str]) -> None:
+    heard = screen.locator("#announcement")
     expect(heard).to_have_attribute("role", "status")
     screen.keyboard.press("t")
     saved(screen)

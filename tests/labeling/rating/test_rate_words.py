@@ -1,4 +1,4 @@
-"""What a rater can say beside the labels, and what the judge said: notes, key sets, the reveal."""
+"""What a rater can write beside the labels, and the judge's answers: notes, key sets, the reveal."""
 
 import uuid
 
@@ -32,7 +32,7 @@ def test_a_chat_is_flagged_to_the_lead_with_keys_alone(screen: Page) -> None:
     saved(screen)
 
 
-def test_an_unclear_criterion_is_reported_with_the_text_as_it_stood(screen: Page) -> None:
+def test_an_unclear_criterion_is_reported_with_the_text_of_that_time(screen: Page) -> None:
     screen.keyboard.press("j")
     screen.keyboard.press("i")
     dialog = screen.get_by_role("dialog", name="Note to the lead")

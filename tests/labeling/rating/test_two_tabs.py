@@ -49,7 +49,7 @@ def test_an_answer_over_a_newer_one_is_refused_with_the_newer_one(save: Save) ->
     assert (Label.objects.get().value, LabelRevision.objects.count()) == (False, 2)
 
 
-def test_a_withdrawn_answer_is_told_as_none(desk: Desk, rater: Client, save: Save) -> None:
+def test_a_withdrawn_answer_is_returned_as_none(desk: Desk, rater: Client, save: Save) -> None:
     save(revision=0)
     assert rater.delete(label_url(desk.taken()) + "?revision=1").status_code == 204
     late = save(value=False, revision=1)

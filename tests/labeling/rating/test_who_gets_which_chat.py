@@ -181,7 +181,7 @@ def test_a_chat_can_be_lost_and_come_back_many_times() -> None:
     assert Assignment.objects.filter(state="submitted").count() == 1
 
 
-def test_who_lost_a_chat_is_told_so_and_not_that_they_skipped_it() -> None:
+def test_a_rater_who_lost_a_chat_reads_that_and_not_that_they_skipped_it() -> None:
     desk = make_desk(chats=1)
     mine = lost(desk)
     with pytest.raises(Conflict) as refused:

@@ -1,4 +1,4 @@
-"""Texts for raters: versions with reasons, who is told of a change, and what a label was given under."""
+"""Texts for raters: versions with reasons, who sees a change, and what a label was given under."""
 
 import uuid
 
@@ -112,7 +112,7 @@ def test_words_for_raters_change_neither_the_question_nor_the_judge(desk: Desk) 
 # ---------- what a rater is told ----------
 
 
-def test_a_rater_is_told_the_newest_texts(desk: Desk) -> None:
+def test_a_rater_gets_the_newest_texts(desk: Desk) -> None:
     assignment = own(desk.taken())
     assert guideline_for(assignment=assignment).number == 0
     write(desk, "Read.", base=0)
@@ -129,7 +129,7 @@ def test_a_rater_is_told_the_newest_texts(desk: Desk) -> None:
     assert told.criteria["correct"].number == 1
 
 
-def test_a_change_in_the_middle_of_a_chat_is_told_with_old_and_new_number(desk: Desk) -> None:
+def test_a_change_in_the_middle_of_a_chat_is_shown_with_old_and_new_number(desk: Desk) -> None:
     write(desk, "Read.", base=0)
     assignment = own(desk.taken())
     assert changes_since(assignment=assignment) == ()
@@ -143,7 +143,7 @@ def test_a_change_in_the_middle_of_a_chat_is_told_with_old_and_new_number(desk: 
     ]
 
 
-def test_a_change_between_two_chats_is_told_on_the_first_one_it_holds_for_only(desk: Desk) -> None:
+def test_a_change_between_two_chats_is_shown_only_on_the_first_one_it_applies_to(desk: Desk) -> None:
     answer_all(first := desk.taken())
     assignment_submit(assignment=first, rater=desk.rater)
     write(desk, "Read.", base=0)
@@ -155,7 +155,7 @@ def test_a_change_between_two_chats_is_told_on_the_first_one_it_holds_for_only(d
     assert [change.new for change in changes_since(assignment=own(first))] == [1]
 
 
-def test_a_rater_who_comes_new_is_told_of_no_change(desk: Desk) -> None:
+def test_a_new_rater_sees_no_change(desk: Desk) -> None:
     write(desk, "Read.", base=0)
     write(desk, "Read all.", base=1)
     assert changes_since(assignment=own(desk.taken())) == ()
@@ -178,7 +178,7 @@ def submitted(desk: Desk, *, guideline: int | None = None) -> Assignment:
     return assignment_submit(assignment=assignment, rater=desk.rater, guideline=guideline)
 
 
-def test_a_guideline_written_while_a_chat_is_open_is_told_on_the_next_chat_and_not_stamped_on_this_one(
+def test_a_guideline_written_while_a_chat_is_open_is_shown_on_the_next_chat_and_not_stamped_on_this_one(
     desk: Desk,
 ) -> None:
     write(desk, "Read.", base=0)
@@ -192,7 +192,7 @@ def test_a_guideline_written_while_a_chat_is_open_is_told_on_the_next_chat_and_n
     assert [(change.name, change.old, change.new) for change in found] == [("Guideline", 1, 2)]
 
 
-def test_a_criterion_reworded_while_a_chat_is_open_is_told_on_the_next_chat(desk: Desk) -> None:
+def test_a_criterion_reworded_while_a_chat_is_open_is_shown_on_the_next_chat(desk: Desk) -> None:
     assignment = desk.taken()
     for criterion in desk.criteria:
         answer(assignment, criterion, value=True, version=1)
@@ -233,7 +233,7 @@ def test_a_guideline_that_the_rubric_has_not_got_is_refused(desk: Desk) -> None:
     assert not Label.objects.filter(state="submitted").exists()
 
 
-def test_being_told_takes_the_same_number_of_queries_with_many_versions(desk: Desk) -> None:
+def test_changes_take_the_same_number_of_queries_with_many_versions(desk: Desk) -> None:
     submitted(desk)
     taken, counts = desk.taken(), []
     for versions in (range(2), range(2, 30)):
@@ -282,7 +282,7 @@ def test_labels_given_to_different_questions_are_not_counted_together(desk: Desk
     assert [label.rater for label in counted] == [desk.raters[1]]
 
 
-def test_labels_given_to_the_same_question_count_together_whatever_else_raters_were_told(desk: Desk) -> None:
+def test_labels_of_the_same_question_count_together_under_any_guideline(desk: Desk) -> None:
     found = both_answer(desk, then=reword(desk.criteria[0], guideline="More about it."))
     assert (found.state, found.n_true, found.n_false) == ("unresolved", 1, 1)
     assert Label.objects.counted().filter(criterion=desk.criteria[0]).count() == 2

@@ -44,7 +44,7 @@ def test_the_same_file_again_changes_nothing(path: Path) -> None:
     assert CriterionVersion.objects.count() == 2
 
 
-def test_words_for_raters_come_with_the_file_and_stay_where_a_later_file_is_silent(path: Path) -> None:
+def test_words_for_raters_come_with_the_file_and_stay_if_a_later_file_has_none(path: Path) -> None:
     words = {"guideline": "Look *twice*.", "true_example": "“Thanks!”", "false_example": "“No.”"}
     assert counts(path, criterion(**words)) == (1, 0, 0)
     assert counts(path, criterion()) == (0, 1, 0)
@@ -89,7 +89,9 @@ def test_a_file_without_state_leaves_a_retired_criterion_retired(path: Path) -> 
 
 
 @pytest.mark.parametrize("given", ["label", "adjudication"])
-def test_what_is_good_cannot_turn_round_once_people_answered(path: Path, tmp_path: Path, given: str) -> None:
+def test_the_passing_answer_cannot_change_once_there_are_labels(
+    path: Path, tmp_path: Path, given: str
+) -> None:
     counts(path, criterion())
     make_chat("c1")
     if given == "label":

@@ -1,4 +1,4 @@
-"""Answers that carry over to a criterion that took others' place, and what says so beforehand."""
+"""Answers that carry over to a criterion that replaces others, and the preview of it."""
 
 import uuid
 

@@ -89,7 +89,7 @@ def test_a_split_puts_the_new_criteria_at_the_place_of_the_old_one(desk: Desk, l
     assert set(rows) == {("brief", new, "split", False, "Two questions in one") for new in ("short", "plain")}
 
 
-def test_a_merge_ends_all_and_stands_where_the_first_stood(desk: Desk) -> None:
+def test_a_merge_ends_all_and_takes_the_place_of_the_first(desk: Desk) -> None:
     carried_out(redesign("merge", "correct", "polite", into=(successor("fine"),)))
     assert order() == ["fine", "brief"]
     assert CriterionLineage.objects.filter(new__key="fine", kind="merge").count() == 2
@@ -201,9 +201,7 @@ def test_a_reason_is_needed_and_has_an_end(desk: Desk, reason: str) -> None:
 # ---------- reading it ----------
 
 
-def test_lineage_tells_what_became_of_the_old_and_what_the_new_is_made_of(
-    desk: Desk, lead_user: User
-) -> None:
+def test_lineage_shows_successors_and_predecessors(desk: Desk, lead_user: User) -> None:
     criteria_redesign(redesign=MERGE, reason="Always the same answer", by=lead_user)
     old, new = lineage_of(criterion("polite")), lineage_of(criterion("kind"))
     assert (old.made_of, new.became, new.retired) == (None, (), None)
@@ -219,7 +217,7 @@ def test_lineage_tells_what_became_of_the_old_and_what_the_new_is_made_of(
     assert (old.retired.reason, old.retired.by) == ("Always the same answer", lead_user)
 
 
-def test_a_criterion_split_twice_tells_both_splits(desk: Desk) -> None:
+def test_a_criterion_split_twice_shows_both_splits(desk: Desk) -> None:
     carried_out(SPLIT)
     criterion_bring_back(criterion=criterion("polite"), reason="Too early", by=None)
     assert lineage_of(criterion("polite")).retired is None
@@ -228,7 +226,7 @@ def test_a_criterion_split_twice_tells_both_splits(desk: Desk) -> None:
     assert [[row.key for row in step.new] for step in steps] == [["greets", "thanks"], ["warm", "calm"]]
 
 
-def test_a_criterion_that_nobody_redesigned_has_nothing_to_tell(desk: Desk) -> None:
+def test_a_criterion_that_nobody_redesigned_has_no_lineage(desk: Desk) -> None:
     assert not lineage_of(criterion("polite")).told
 
 

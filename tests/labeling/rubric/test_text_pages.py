@@ -233,7 +233,7 @@ def test_the_api_writes_versions_and_refuses_what_is_outdated(desk: Desk, author
     assert [row["text"] for row in listed] == ["Read."]
 
 
-def test_the_api_tells_a_rater_the_texts_and_what_is_new(desk: Desk) -> None:
+def test_the_api_returns_the_texts_for_a_rater_and_what_is_new(desk: Desk) -> None:
     assignment = desk.taken()
     write(desk, "Read.", base=0)
     rater = signed_in(user_of(desk.rater))

@@ -98,7 +98,7 @@ def test_an_author_sees_numbers_of_the_holdout_but_none_of_its_chats(
     assert "chat-2" in page_text(signed_in(lead_user).get(set_url(desk)))
 
 
-def test_neither_topics_nor_labels_of_the_holdout_are_told_to_authors_one_by_one(
+def test_authors_see_neither_topics_nor_labels_of_the_holdout_one_by_one(
     desk: Desk, author_user: User, lead_user: User
 ) -> None:
     chat = desk.chats[1]

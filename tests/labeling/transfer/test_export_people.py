@@ -1,4 +1,4 @@
-"""What people said of a set's chats: exported whole, with stable ids, safe for spreadsheets, holdout kept."""
+"""The raters' labels on a chat set: exported whole, stable ids, safe for spreadsheets, holdout excluded."""
 
 import csv
 import io
@@ -157,7 +157,7 @@ def test_labels_exported_and_imported_again_are_the_same_rows(desk: Desk, tmp_pa
 
 
 def people_said() -> dict[str, list[Any]]:
-    """Every column of what people said, but the database's own ids and how a label came in."""
+    """Every column of the labels, except the database's own ids and how a label came in."""
     cell = ("chat__external_id", "criterion__key")
     rater = ("rater__name", "rater__kind")
     answer = ("value", "rationale", "evidence", "state", "post_reveal", "version__number", "given_at")

@@ -30,7 +30,7 @@ def counts(path: Path) -> tuple[int, int, int]:
     return document["created"], document["unchanged"], document["updated"]
 
 
-def test_a_decision_stands_beside_the_labels_and_wins(path: Path, tmp_path: Path) -> None:
+def test_a_decision_is_stored_with_the_labels_and_wins(path: Path, tmp_path: Path) -> None:
     run(
         "import_labels",
         write_jsonl(tmp_path / "labels.jsonl", label(rater="a"), label(rater="b", value=False)),

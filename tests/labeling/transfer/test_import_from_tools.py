@@ -214,7 +214,7 @@ def test_of_two_accounts_of_one_rater_the_later_response_counts(folder: Path) ->
     assert "skipped: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
-def test_a_chats_id_may_stand_deep_in_the_metadata(folder: Path) -> None:
+def test_a_chats_id_may_be_deep_in_the_metadata(folder: Path) -> None:
     records = [record("c1", id="other", responses={"tone": [nested(["Polite"])]})]
     imported(folder, "argilla", records, chat_id="metadata.chat.key")
     assert stored() == {("c1", "polite", "Ada", True, "")}

@@ -58,7 +58,7 @@ def train_disagreements(
     *, criterion: Criterion, champion: PromptVersion | None, user: User | AnonymousUser
 ) -> list[TrainDisagreement]:
     """Return disagreements of the newest finished verdicts with the consensus, by chat; three queries."""
-    rows = latest_verdicts(criterion=criterion, champion=champion).parted
+    rows = latest_verdicts(criterion=criterion, champion=champion).disagreements
     rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
     disagreements = [TrainDisagreement(row, not row.value) for row in rows.select_related("chat__topic")]
     twins = nearly_measured([one.verdict.chat for one in disagreements])

@@ -36,7 +36,7 @@ function showState(words, kind = "") {
   const line = $("#save");
   line.className = `save soft ${kind}`;
   line.textContent = words;
-  if (kind !== "busy") $("#heard").textContent = words; // not for every key
+  if (kind !== "busy") $("#announcement").textContent = words; // not for every key
 }
 
 function stored({ revision }) {

@@ -43,7 +43,7 @@ function nextEvidence() {
 
 // A long definition or many raters push labels out of sight.
 function nextLabel() {
-  const all = $$(".voices article");
+  const all = $$(".label-cards article");
   if (!all.length) return;
   voice = (voice + 1) % all.length;
   all[voice].focus({ preventScroll: true });
@@ -123,7 +123,7 @@ addEventListener("beforeunload", (event) => {
   if (!leaving && reason.value.trim()) event.preventDefault(); // the text is not saved yet
 });
 addEventListener("htmx:afterSettle", ({ target }) => {
-  if (target.id === "voices") $("#names span")?.focus(); // the button that was pressed is gone
+  if (target.id === "label-cards") $("#names span")?.focus(); // the button that was pressed is gone
 });
 $("#show-keys").addEventListener("click", KEYS["?"]);
 markQuotes();

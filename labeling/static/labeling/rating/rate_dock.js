@@ -17,7 +17,7 @@ export class Dock {
     const field = $("#save");
     field.className = `save soft nowrap ${kind}`;
     if (field.textContent !== words) field.textContent = words;
-    const heard = $("#heard"); // for screen readers: problems with saving and their end
+    const heard = $("#announcement"); // for screen readers: problems with saving and their end
     if (kind === "off" && heard.textContent !== "Not saved") heard.textContent = "Not saved";
     if (kind === "" && heard.textContent) heard.textContent = "Saved";
   }

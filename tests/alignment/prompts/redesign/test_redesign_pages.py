@@ -331,7 +331,7 @@ def test_authors_read_where_a_criterion_comes_from(lead: Client, author: Client,
     assert (new["made_of"]["new"], new["made_of"]["reason"]) == (["kind"], "The same")
 
 
-def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, compared: Compared) -> None:
+def test_lineage_is_shown_on_the_criterions_pages_and_in_the_list(lead: Client, compared: Compared) -> None:
     into = [QUESTION | {"carries": ["polite"]}]
     call(lead, kind="merge", others=["welcome"], into=into, reason="Same", same_answers=True)
     old = words_of(lead.get("/criteria/polite/"))

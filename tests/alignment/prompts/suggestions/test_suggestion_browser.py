@@ -15,7 +15,7 @@ from tests.browsing import assert_fine, lead_signed_in
 from tests.factories.suggestions import (
     REASON,
     RULE,
-    Parted,
+    Disputes,
     answer_with,
     asked,
     revised,
@@ -29,7 +29,7 @@ EDITOR = "/criteria/polite/prompt/"
 
 
 @pytest.fixture
-def lead(page: Page, live_server: LiveServer, parted: Parted, reviser: StubEndpoint) -> Iterator[Page]:
+def lead(page: Page, live_server: LiveServer, disputes: Disputes, reviser: StubEndpoint) -> Iterator[Page]:
     with lead_signed_in(page, live_server.url) as signed_in:
         yield signed_in
 
@@ -42,7 +42,7 @@ def open_panel(page: Page, live_server: LiveServer) -> None:
 
 @pytest.mark.flow
 def test_asked_by_keyboard_followed_without_a_reload_and_taken_over(
-    lead: Page, live_server: LiveServer, parted: Parted
+    lead: Page, live_server: LiveServer, disputes: Disputes
 ) -> None:
     open_panel(lead, live_server)
     chats = lead.get_by_label("Maximum chats")
@@ -81,10 +81,10 @@ def test_what_was_just_typed_is_in_the_draft_that_is_revised(
 
 
 def test_while_one_is_asked_for_the_panel_stays_as_the_reader_left_it(
-    lead: Page, live_server: LiveServer, parted: Parted
+    lead: Page, live_server: LiveServer, disputes: Disputes
 ) -> None:
-    asked(parted, User.objects.get(username="ines"))
-    asked(parted, User.objects.get(username="ines"), anew=True)
+    asked(disputes, User.objects.get(username="ines"))
+    asked(disputes, User.objects.get(username="ines"), anew=True)
     open_panel(lead, live_server)
     lead.get_by_role("button", name="Ask again").click()
     expect(lead.locator("#suggestions")).to_contain_text("Waiting for a worker")
@@ -99,9 +99,9 @@ def test_while_one_is_asked_for_the_panel_stays_as_the_reader_left_it(
 
 
 def test_dismissed_it_goes_and_is_opened_again_from_the_list(
-    lead: Page, live_server: LiveServer, parted: Parted
+    lead: Page, live_server: LiveServer, disputes: Disputes
 ) -> None:
-    asked(parted, User.objects.get(username="ines"))
+    asked(disputes, User.objects.get(username="ines"))
     open_panel(lead, live_server)
     lead.get_by_role("button", name="Dismiss").click()
     expect(lead.locator(".drafted")).to_have_count(0)
@@ -114,17 +114,17 @@ def test_dismissed_it_goes_and_is_opened_again_from_the_list(
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,
     live_server: LiveServer,
-    parted: Parted,
+    disputes: Disputes,
     settings: Settings,
 ) -> None:
     user = User.objects.get(username="ines")
-    asked(parted, user)
+    asked(disputes, user)
     check(lead, live_server)
     long = f"{'wide' * 60} " + "Every rule has a case that speaks for it. " * 20
-    answer = answer_with(revised(parted.champion.text, rule=long), reason=long[:200])
+    answer = answer_with(revised(disputes.champion.text, rule=long), reason=long[:200])
     for reply in (StubReply("x" * 400), StubReply(answer)):
-        with suggesting(settings, parted, lambda body, reply=reply: reply):
-            asked(parted, user, anew=True)
+        with suggesting(settings, disputes, lambda body, reply=reply: reply):
+            asked(disputes, user, anew=True)
             check(lead, live_server)
 
 

@@ -12,7 +12,7 @@ from labeling.models.chats import ChatSetMember
 from labeling.models.people import Role, User
 from tests.factories.labelling_job import make_desk, user_of
 from tests.factories.rows import make_chat, make_set, make_user
-from tests.factories.suggestions import Parted, asked
+from tests.factories.suggestions import Disputes, asked
 from tests.factories.verdicts import make_judge, make_run
 from tests.stub_endpoint import StubEndpoint, conversation
 
@@ -20,30 +20,30 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "CANARY-8d1f"
 
 
-def found(parted: Parted, user: User) -> list[str]:
+def found(disputes: Disputes, user: User) -> list[str]:
     """The disagreements that the user's suggestion could be drafted from, by their chats' first words."""
-    rows = train_disagreements(criterion=parted.criterion, champion=parted.champion, user=user)
+    rows = train_disagreements(criterion=disputes.criterion, champion=disputes.champion, user=user)
     return [str(row.verdict.chat.messages[0]["content"]).partition(",")[0] for row in rows]
 
 
-def test_train_alone_is_read_whatever_else_the_endpoint_could_be_told(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+def test_only_train_chats_are_read_for_the_endpoint(
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
     for split in ("dev", "holdout"):
-        told = parted.chat(f"{CANARY} {split}", split=split)
-        parted.noted(told, f"{CANARY} note")
-    elsewhere = parted.chat(f"{CANARY} elsewhere")
-    make_set(parted.criterion.rubric, elsewhere, name="measured", split="holdout")
-    twin = parted.chat(f"{CANARY} twin")
+        told = disputes.chat(f"{CANARY} {split}", split=split)
+        disputes.noted(told, f"{CANARY} note")
+    elsewhere = disputes.chat(f"{CANARY} elsewhere")
+    make_set(disputes.criterion.rubric, elsewhere, name="measured", split="holdout")
+    twin = disputes.chat(f"{CANARY} twin")
     measured = make_chat(messages=[(m["role"], m["content"]) for m in twin.messages])
-    ChatSetMember.objects.create(chat_set=parted.chat_set, chat=measured, split="dev", position=99)
-    near, measured = parted.chat(f"{CANARY} near"), make_chat()
+    ChatSetMember.objects.create(chat_set=disputes.chat_set, chat=measured, split="dev", position=99)
+    near, measured = disputes.chat(f"{CANARY} near"), make_chat()
     for twin, bits in ((near, 0b1011), (measured, 0b1000)):
         twin.near_hash = bits
         twin.save()
-    parted.noted(near, f"{CANARY} note on a near twin")
-    ChatSetMember.objects.create(chat_set=parted.chat_set, chat=measured, split="dev", position=98)
-    row = asked(parted, author_user, chats=16)
+    disputes.noted(near, f"{CANARY} note on a near twin")
+    ChatSetMember.objects.create(chat_set=disputes.chat_set, chat=measured, split="dev", position=98)
+    row = asked(disputes, author_user, chats=16)
     (request,) = reviser.requests
     assert CANARY not in conversation(request)
     assert all(f"Parcel {n}" in conversation(request) for n in ("one", "two", "three"))
@@ -51,41 +51,43 @@ def test_train_alone_is_read_whatever_else_the_endpoint_could_be_told(
 
 
 def test_even_a_lead_who_may_see_the_holdout_does_not_have_it_sent(
-    reviser: StubEndpoint, parted: Parted, lead_user: User
+    reviser: StubEndpoint, disputes: Disputes, lead_user: User
 ) -> None:
-    parted.chat(f"{CANARY} holdout", split="holdout")
-    asked(parted, lead_user)
+    disputes.chat(f"{CANARY} holdout", split="holdout")
+    asked(disputes, lead_user)
     assert CANARY not in conversation(reviser.requests[0])
 
 
-def test_the_newest_finished_verdict_of_the_champion_counts(parted: Parted, author_user: User) -> None:
-    first, second, third = (row.chat for row in parted.run.run_chats.select_related("chat"))
-    judge = parted.run.judge
-    again = make_run(judge, parted.chat_set)
-    parted.judged(first, False, run=again)  # right at last
+def test_the_newest_finished_verdict_of_the_champion_counts(disputes: Disputes, author_user: User) -> None:
+    first, second, third = (row.chat for row in disputes.run.run_chats.select_related("chat"))
+    judge = disputes.run.judge
+    again = make_run(judge, disputes.chat_set)
+    disputes.judged(first, False, run=again)  # right at last
     for state, purpose in (("running", "evaluation"), ("done", "try")):
-        other = make_run(judge, parted.chat_set, state=state, purpose=purpose)
-        parted.judged(second, False, run=other)
-    candidate = make_run(make_judge_of_another_prompt(parted), parted.chat_set)
-    parted.judged(third, False, run=candidate)
-    assert found(parted, author_user) == ["Parcel two", "Parcel three"]
+        other = make_run(judge, disputes.chat_set, state=state, purpose=purpose)
+        disputes.judged(second, False, run=other)
+    candidate = make_run(make_judge_of_another_prompt(disputes), disputes.chat_set)
+    disputes.judged(third, False, run=candidate)
+    assert found(disputes, author_user) == ["Parcel two", "Parcel three"]
 
 
-def make_judge_of_another_prompt(parted: Parted) -> Judge:
-    judge = make_judge(parted.criterion.rubric, name="candidate")
+def make_judge_of_another_prompt(disputes: Disputes) -> Judge:
+    judge = make_judge(disputes.criterion.rubric, name="candidate")
     other = PromptVersion.objects.create(
-        criterion=parted.criterion, number=2, text="# Objective\nNo.", content_hash="c"
+        criterion=disputes.criterion, number=2, text="# Objective\nNo.", content_hash="c"
     )
     judge.prompts.update(prompt_version=other)
     return judge
 
 
-def test_where_the_champion_has_judged_nothing_other_verdicts_do(parted: Parted, author_user: User) -> None:
+def test_where_the_champion_has_judged_nothing_other_verdicts_do(
+    disputes: Disputes, author_user: User
+) -> None:
     version = PromptVersion.objects.create(
-        criterion=parted.criterion, number=2, text="# Objective\nNew.", content_hash="n"
+        criterion=disputes.criterion, number=2, text="# Objective\nNew.", content_hash="n"
     )
-    Promotion.objects.create(criterion=parted.criterion, version=version, reason="New")
-    assert len(found(parted, author_user)) == 3
+    Promotion.objects.create(criterion=disputes.criterion, version=version, reason="New")
+    assert len(found(disputes, author_user)) == 3
 
 
 def test_who_is_still_to_label_a_chat_does_not_learn_from_it(transactional_db: None) -> None:
@@ -98,47 +100,47 @@ def test_who_is_still_to_label_a_chat_does_not_learn_from_it(transactional_db: N
 
 
 def test_both_directions_come_in_turn_and_topics_before_their_second_chat(
-    parted: Parted, author_user: User
+    disputes: Disputes, author_user: User
 ) -> None:
     for n in range(2):
-        parted.chat(f"Missed {n}", people=True, judge=False)
-    rows = train_disagreements(criterion=parted.criterion, champion=parted.champion, user=author_user)
+        disputes.chat(f"Missed {n}", people=True, judge=False)
+    rows = train_disagreements(criterion=disputes.criterion, champion=disputes.champion, user=author_user)
     assert [row.consensus for row in select_disagreements(rows, most=4)] == [True, False, True, False]
     assert len(select_disagreements(rows, most=2)) == 2
 
 
 def test_open_notes_on_train_chats_are_read_and_settled_ones_are_not(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
-    first, second, _ = (row.chat for row in parted.run.run_chats.select_related("chat"))
-    parted.noted(first, "What of irony?")
-    settled = parted.noted(second, "Settled long ago.")
+    first, second, _ = (row.chat for row in disputes.run.run_chats.select_related("chat"))
+    disputes.noted(first, "What of irony?")
+    settled = disputes.noted(second, "Settled long ago.")
     settled.settled_at = settled.created_at
     settled.save()
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     assert "What of irony?" in conversation(reviser.requests[0])
     assert "Settled long ago." not in conversation(reviser.requests[0])
     assert row.material["notes"] == 1
 
 
-def test_raters_stay_nameless(reviser: StubEndpoint, parted: Parted, author_user: User) -> None:
-    asked(parted, author_user)
+def test_raters_stay_nameless(reviser: StubEndpoint, disputes: Disputes, author_user: User) -> None:
+    asked(disputes, author_user)
     assert "anna" not in conversation(reviser.requests[0])
     assert "Rater 1: FALSE" in conversation(reviser.requests[0])
 
 
 def test_the_queries_do_not_grow_with_the_disagreements(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
     def queries() -> int:
         with CaptureQueriesContext(
             connection,
         ) as caught:
-            suggestion_prepare(criterion=parted.criterion, choice=SuggestionChoice(16), by=author_user)
+            suggestion_prepare(criterion=disputes.criterion, choice=SuggestionChoice(16), by=author_user)
         return len(caught)
 
     queries()  # the account's rights are remembered
     few = queries()
     for n in range(10):
-        parted.chat(f"More {n}", people=True, judge=False)
+        disputes.chat(f"More {n}", people=True, judge=False)
     assert queries() == few

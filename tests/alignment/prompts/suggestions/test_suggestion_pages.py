@@ -20,7 +20,7 @@ from tests.factories.suggestions import (
     PROSE,
     REASON,
     RULE,
-    Parted,
+    Disputes,
     answer_with,
     asked,
     revised,
@@ -51,7 +51,7 @@ def act(client: Client, row: Suggestion, what: str, **headers: str) -> Any:
 
 
 def test_it_says_how_many_chats_there_are_and_what_asking_takes(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client
 ) -> None:
     said = text(signed_in)
     assert "<b>3 train chats</b>" in said and "3 go to" in said
@@ -61,7 +61,7 @@ def test_it_says_how_many_chats_there_are_and_what_asking_takes(
 
 
 def test_asked_for_it_waits_can_be_cancelled_and_survives_a_reload(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client
 ) -> None:
     said = text_of(signed_in.post(PANEL, {"chats": 2}))
     assert "Waiting for a worker" in said and "Suggest a revision</button>" not in said
@@ -72,9 +72,9 @@ def test_asked_for_it_waits_can_be_cancelled_and_survives_a_reload(
 
 
 def test_the_result_shows_reasons_with_links_the_change_and_the_buttons(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     said = text(signed_in)
     told = row.material["chats"][0]
     url = f"/runs/{told['run']}/chats/{told['id']}/?criterion=polite"
@@ -85,9 +85,9 @@ def test_the_result_shows_reasons_with_links_the_change_and_the_buttons(
 
 
 def test_used_it_leads_to_the_editor_and_says_so_there(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     editor = reverse("alignment:prompt_edit", args=["polite"])
     response = act(signed_in, row, "use", **{"HX-Request": "true"})
     assert (response.status_code, response["HX-Redirect"]) == (204, editor)
@@ -100,19 +100,19 @@ def test_used_it_leads_to_the_editor_and_says_so_there(
 
 
 def test_dismissed_ones_are_listed_and_can_be_opened_again(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     said = text_of(act(signed_in, row, "dismiss"))
     assert REASON not in said and "Earlier suggestions" in said and "Dismissed" in said
     assert REASON in text(signed_in, f"{PANEL}{row.pk}/")
 
 
 def test_an_unreadable_answer_is_shown_as_it_came(
-    settings: Settings, parted: Parted, signed_in: Client, author_user: User
+    settings: Settings, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    with suggesting(settings, parted, lambda body: StubReply("<b>No</b> change is needed.")):
-        asked(parted, author_user)
+    with suggesting(settings, disputes, lambda body: StubReply("<b>No</b> change is needed.")):
+        asked(disputes, author_user)
         said = text(signed_in)
     assert "the answer has no line REVISED PROMPT" in said
     assert "&lt;b&gt;No&lt;/b&gt; change is needed." in said
@@ -120,48 +120,51 @@ def test_an_unreadable_answer_is_shown_as_it_came(
 
 
 def test_the_models_text_is_text(
-    settings: Settings, parted: Parted, signed_in: Client, author_user: User
+    settings: Settings, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
     evil = "<script>alert(1)</script> [chat 1](javascript:alert(1)) \u202etxet"
-    answer = answer_with(revised(parted.champion.text, rule=evil), prose=f"Chat 1: {evil}", reason=evil)
-    with suggesting(settings, parted, lambda body: StubReply(answer)):
-        assert asked(parted, author_user).state == "done"
+    answer = answer_with(revised(disputes.champion.text, rule=evil), prose=f"Chat 1: {evil}", reason=evil)
+    with suggesting(settings, disputes, lambda body: StubReply(answer)):
+        assert asked(disputes, author_user).state == "done"
         said = text(signed_in)
     assert "<script>" not in said and 'href="javascript' not in said and "\u202e" not in said
 
 
 def test_own_work_in_the_draft_is_named_before_it_is_replaced(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    asked(parted, author_user)
+    asked(disputes, author_user)
     assert "replaces your own changes" not in text(signed_in)
     PromptDraft.objects.create(
-        criterion=parted.criterion, author=author_user, base=parted.champion, text="# Objective\nMine."
+        criterion=disputes.criterion,
+        author=author_user,
+        base=disputes.champion,
+        text="# Objective\nMine.",
     )
     assert "replaces your own changes" in text(signed_in)
 
 
 def test_the_number_of_queries_does_not_grow(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as caught:
             text(signed_in, chats="16")
         return len(caught)
 
-    asked(parted, author_user)
+    asked(disputes, author_user)
     few = queries()
     for n in range(8):
-        parted.chat(f"More {n}")
+        disputes.chat(f"More {n}")
     for _ in range(3):
-        asked(parted, author_user, chats=16, anew=True)
+        asked(disputes, author_user, chats=16, anew=True)
     assert queries() == few
 
 
 def test_another_criterions_address_does_not_show_it(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     assert signed_in.get(f"/criteria/other/prompt/suggestions/{row.pk}/").status_code == 404
     assert signed_in.post(f"{PANEL}{row.pk}/release/").status_code == 404
 
@@ -170,7 +173,7 @@ def test_another_criterions_address_does_not_show_it(
 
 
 def test_the_api_starts_reads_and_takes_over(
-    reviser: StubEndpoint, parted: Parted, signed_in: Client
+    reviser: StubEndpoint, disputes: Disputes, signed_in: Client
 ) -> None:
     started = signed_in.post(API, {"chats": 2}, content_type="application/json")
     assert (started.status_code, started.json()["state"]) == (202, "open")
@@ -184,7 +187,7 @@ def test_the_api_starts_reads_and_takes_over(
     assert PromptDraft.objects.get().origin == "suggested"
 
 
-def test_the_api_names_what_is_wrong(reviser: StubEndpoint, parted: Parted, signed_in: Client) -> None:
+def test_the_api_names_what_is_wrong(reviser: StubEndpoint, disputes: Disputes, signed_in: Client) -> None:
     wrong = signed_in.post(API, {"chats": 99}, content_type="application/json")
     assert (wrong.status_code, list(wrong.json())) == (400, ["chats"])
     wrong = signed_in.post(API, {"profile": "none such"}, content_type="application/json")
@@ -197,9 +200,9 @@ def test_the_api_names_what_is_wrong(reviser: StubEndpoint, parted: Parted, sign
 
 
 def test_raters_find_nothing(
-    reviser: StubEndpoint, parted: Parted, author_user: User, rater_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User, rater_user: User
 ) -> None:
-    row = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+    row = suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
     client = Client()
     client.force_login(rater_user)
     for url in (PANEL, f"{PANEL}{row.pk}/", f"/api/suggestions/{row.pk}/"):

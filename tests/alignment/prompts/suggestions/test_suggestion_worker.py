@@ -13,7 +13,7 @@ from alignment.tasks import suggest
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from labeling.models.people import User
-from tests.factories.suggestions import Parted, answer_with, drafts, revised
+from tests.factories.suggestions import Disputes, answer_with, drafts, revised
 from tests.factories.workers import wait_until, workers_with
 from tests.stub_endpoint import StubEndpoint, StubReply
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def waiting(reviser: StubEndpoint, parted: Parted, author_user: User) -> Suggestion:
-    """Asked for; its ring went to a broker that has no workers, as if that had been known."""
-    row = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+def waiting(reviser: StubEndpoint, disputes: Disputes, author_user: User) -> Suggestion:
+    """Requested, and marked as not enqueued, because its task went to a broker without workers."""
+    row = suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
     Suggestion.objects.update(rung_at=None)
     return row
 
@@ -35,15 +35,15 @@ def is_state(row: Suggestion, state: str) -> bool:
 
 @pytest.mark.heavy
 def test_a_worker_asks_and_after_a_kill_another_asks_the_very_same(
-    waiting: Suggestion, reviser: StubEndpoint, parted: Parted, tmp_path: Path
+    waiting: Suggestion, reviser: StubEndpoint, disputes: Disputes, tmp_path: Path
 ) -> None:
-    good = drafts(parted)
+    good = drafts(disputes)
     reviser.answer = lambda body: StubReply(good(body).text, hang=reviser.count == 1)
     with workers_with("filesystem", reviser.base_url, tmp_path) as workers:
         wait_until(lambda: reviser.count == 1, "the first request")
         workers.kill()
         assert is_state(waiting, "asking")
-        parted.chat("Parcel three")  # what is shown does not change on the way
+        disputes.chat("Parcel three")  # what is shown does not change on the way
         Suggestion.objects.update(rung_at=None)
         workers.start()
         wait_until(lambda: is_state(waiting, "done"), "the answer")
@@ -118,16 +118,16 @@ def test_a_suggestion_that_kills_its_worker_fails_at_last(waiting: Suggestion, r
     assert (waiting.state, waiting.error, reviser.count) == ("failed", POISON, 0)
 
 
-def test_two_rings_ask_once(waiting: Suggestion, reviser: StubEndpoint) -> None:
+def test_two_tasks_ask_once(waiting: Suggestion, reviser: StubEndpoint) -> None:
     for _ in range(2):
         suggest(waiting.pk)
     assert reviser.count == 1
 
 
 def test_a_late_finisher_whose_lease_was_taken_back_writes_nothing(
-    waiting: Suggestion, reviser: StubEndpoint, parted: Parted, monkeypatch: pytest.MonkeyPatch
+    waiting: Suggestion, reviser: StubEndpoint, disputes: Disputes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = answer_with(revised(parted.champion.text))
+    text = answer_with(revised(disputes.champion.text))
     reviser.answer = lambda body: StubReply(text)
     settle = runner._settle
 

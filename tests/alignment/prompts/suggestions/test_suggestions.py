@@ -33,7 +33,7 @@ from tests.factories.runs import MODEL
 from tests.factories.suggestions import (
     REASON,
     RULE,
-    Parted,
+    Disputes,
     answer_with,
     asked,
     drafts,
@@ -50,57 +50,57 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_models_answer_becomes_a_suggestion_and_nothing_else_changes(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
-    champion = parted.champion
-    row = asked(parted, author_user)
+    champion = disputes.champion
+    row = asked(disputes, author_user)
     assert (row.state, row.reason, row.model) == ("done", REASON, MODEL)
     assert RULE in row.text and row.text.startswith("# Context")
     assert (row.by, row.base, row.request) == (author_user, champion, None)
-    assert parted.champion == champion
+    assert disputes.champion == champion
     assert PromptVersion.objects.count() == 1
-    assert draft_of(criterion=parted.criterion, author=author_user) is None
+    assert draft_of(criterion=disputes.criterion, author=author_user) is None
     assert "response_format" not in reviser.requests[0]
 
 
 def test_the_request_is_on_record_priced_and_of_no_run(
-    settings: Settings, parted: Parted, author_user: User, tmp_path: Path
+    settings: Settings, disputes: Disputes, author_user: User, tmp_path: Path
 ) -> None:
     price = {MODEL: {"input": 1.0, "output": 10.0}}
     prices = str(write_json(tmp_path / "prices.json", price))
-    with suggesting(settings, parted, prices=prices) as stub:
+    with suggesting(settings, disputes, prices=prices) as stub:
         before = suggestion_estimate(
-            suggestion_prepare(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+            suggestion_prepare(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
         )
-        row = asked(parted, author_user)
+        row = asked(disputes, author_user)
     call = ModelCall.objects.get()
     (attempt,) = Attempt.objects.all()
     assert (attempt.run, attempt.unit, attempt.outcome, stub.count) == (None, None, "answered", 1)
     assert (row.call, call.role, row.cost_usd) == (call, "reviser", call.cost_usd)
     assert row.cost_usd and before.cost_usd and Decimal(0) < row.cost_usd <= before.cost_usd
-    assert run_ledger(parted.run).total.attempts == 0  # the money of runs is untouched
+    assert run_ledger(disputes.run).total.attempts == 0  # the money of runs is untouched
     assert not WorkerLease.objects.exists()
 
 
-def test_the_same_material_finds_its_stored_answer_and_is_asked_anew_on_request(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+def test_the_same_material_finds_its_stored_answer_and_is_asked_again_on_request(
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
-    first, second = asked(parted, author_user), asked(parted, author_user)
+    first, second = asked(disputes, author_user), asked(disputes, author_user)
     assert (reviser.count, second.reused, second.text) == (1, True, first.text)
     assert second.cost_usd == 0
-    third = asked(parted, author_user, anew=True)
+    third = asked(disputes, author_user, anew=True)
     assert (reviser.count, third.sample, third.reused) == (2, 1, False)
-    parted.chat("Parcel four")
-    assert asked(parted, author_user).sample == 0
+    disputes.chat("Parcel four")
+    assert asked(disputes, author_user).sample == 0
     assert reviser.count == 3
 
 
 def test_the_judges_role_of_the_chosen_profile_names_the_model(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
     careful = profile_save(name="careful", choice=JudgeSpec("debate", models={"judge": "o3-large"}))
     choice = SuggestionChoice(profile=careful)
-    row = suggestion_start(criterion=parted.criterion, choice=choice, by=author_user)
+    row = suggestion_start(criterion=disputes.criterion, choice=choice, by=author_user)
     suggest(row.pk)
     (request,) = reviser.requests
     assert (request["model"], request["reasoning_effort"]) == ("o3-large", "medium")
@@ -108,37 +108,37 @@ def test_the_judges_role_of_the_chosen_profile_names_the_model(
 
 
 def test_the_authors_own_draft_is_what_is_revised(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
-    champion = parted.champion
+    champion = disputes.champion
     text = champion.text.replace("# Style\n", "# Style\nMy own words.\n")
     draft_save(
-        criterion=parted.criterion, author=author_user, base=champion, text=text, examples=[], revision=0
+        criterion=disputes.criterion, author=author_user, base=champion, text=text, examples=[], revision=0
     )
-    row = asked(parted, author_user)
+    row = asked(disputes, author_user)
     assert "My own words." in conversation(reviser.requests[0])
     assert row.base_text == text
 
 
 def test_only_one_at_a_time_is_asked_of_a_criterion_and_an_open_one_can_be_cancelled(
-    reviser: StubEndpoint, parted: Parted, author_user: User
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:
-    first = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+    first = suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
     with pytest.raises(SuggestionRefused, match="has no answer yet"):
-        suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+        suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
     suggestion_cancel(suggestion=first)
     suggest(first.pk)
     first.refresh_from_db()
     assert (reviser.count, first.state) == (0, "cancelled")
     with pytest.raises(SuggestionRefused, match="is finished"):
         suggestion_cancel(suggestion=first)
-    assert asked(parted, author_user).state == "done"
+    assert asked(disputes, author_user).state == "done"
 
 
 def test_an_answer_that_comes_after_the_cancel_is_stored_for_the_next_time(
-    settings: Settings, parted: Parted, author_user: User
+    settings: Settings, disputes: Disputes, author_user: User
 ) -> None:
-    text = answer_with(revised(parted.champion.text))
+    text = answer_with(revised(disputes.champion.text))
 
     def cancel() -> None:
         Suggestion.objects.update(state="cancelled")
@@ -150,27 +150,27 @@ def test_an_answer_that_comes_after_the_cancel_is_stored_for_the_next_time(
         somebody.join()
         return StubReply(text)
 
-    with suggesting(settings, parted, cancelling) as stub:
-        row = asked(parted, author_user)
+    with suggesting(settings, disputes, cancelling) as stub:
+        row = asked(disputes, author_user)
         assert (row.state, row.text) == ("cancelled", "")
-        again = asked(parted, author_user)
+        again = asked(disputes, author_user)
         assert stub.count == 1
     assert again.text
 
 
 def test_a_question_that_is_cancelled_and_asked_again_waits_for_the_answer_on_its_way(
-    settings: Settings, parted: Parted, author_user: User
+    settings: Settings, disputes: Disputes, author_user: User
 ) -> None:
-    text = answer_with(revised(parted.champion.text))
+    text = answer_with(revised(disputes.champion.text))
     met: list[Suggestion] = []
 
     def ask_again() -> None:
         suggestion_cancel(suggestion=Suggestion.objects.get())
-        again = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+        again = suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
         suggest(again.pk)
         again.refresh_from_db()
         met.append(again)
-        assert suggestions_waiting() == [again.pk]  # the clock rings for it, soon
+        assert suggestions_waiting() == [again.pk]  # the clock enqueues it soon
         assert Attempt.objects.get().ended_at is None  # a living worker's
         connection.close()
 
@@ -181,8 +181,8 @@ def test_a_question_that_is_cancelled_and_asked_again_waits_for_the_answer_on_it
             somebody.join()
         return StubReply(text)
 
-    with suggesting(settings, parted, asking_again) as stub:
-        assert asked(parted, author_user).state == "cancelled"
+    with suggesting(settings, disputes, asking_again) as stub:
+        assert asked(disputes, author_user).state == "cancelled"
         (again,) = met
         assert (again.state, again.tries) == ("open", 0)
         suggest(again.pk)
@@ -192,23 +192,23 @@ def test_a_question_that_is_cancelled_and_asked_again_waits_for_the_answer_on_it
 
 
 @pytest.mark.parametrize("count", [1, 17])
-def test_a_number_of_chats_out_of_range_is_refused(parted: Parted, author_user: User, count: int) -> None:
+def test_a_number_of_chats_out_of_range_is_refused(disputes: Disputes, author_user: User, count: int) -> None:
     with pytest.raises(SuggestionRefused, match="2 to 16 chats"):
-        suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(count), by=author_user)
+        suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(count), by=author_user)
 
 
 def test_with_fewer_than_two_disagreements_there_is_nothing_to_ask(
-    reviser: StubEndpoint, transactional_db: None, parted: Parted, author_user: User
+    reviser: StubEndpoint, transactional_db: None, disputes: Disputes, author_user: User
 ) -> None:
-    parted.chat_set.members.exclude(position=1).update(split="dev")
+    disputes.chat_set.members.exclude(position=1).update(split="dev")
     with pytest.raises(SuggestionRefused, match="differ on 1 train chat; a suggestion needs 2"):
-        asked(parted, author_user)
+        asked(disputes, author_user)
 
 
-def test_the_embedded_model_is_not_asked(settings: Settings, parted: Parted, author_user: User) -> None:
+def test_the_embedded_model_is_not_asked(settings: Settings, disputes: Disputes, author_user: User) -> None:
     settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
     with pytest.raises(SuggestionRefused, match="too small"):
-        asked(parted, author_user)
+        asked(disputes, author_user)
 
 
 # ---------- what goes wrong ----------
@@ -224,10 +224,10 @@ def test_the_embedded_model_is_not_asked(settings: Settings, parted: Parted, aut
     ],
 )
 def test_an_answer_that_cannot_be_taken_is_a_failed_suggestion_with_its_raw_text(
-    settings: Settings, parted: Parted, author_user: User, reply: StubReply, why: str
+    settings: Settings, disputes: Disputes, author_user: User, reply: StubReply, why: str
 ) -> None:
-    with suggesting(settings, parted, lambda body: reply) as stub:
-        row = asked(parted, author_user)
+    with suggesting(settings, disputes, lambda body: reply) as stub:
+        row = asked(disputes, author_user)
         assert stub.count == 1
     assert (row.state, row.text) == ("failed", "")
     assert why in row.error or why == "401"
@@ -236,32 +236,32 @@ def test_an_answer_that_cannot_be_taken_is_a_failed_suggestion_with_its_raw_text
         suggestion_use(suggestion=row, by=author_user)
 
 
-def test_what_may_pass_leaves_it_open_and_the_reaper_rings_again(
-    settings: Settings, parted: Parted, author_user: User, monkeypatch: pytest.MonkeyPatch
+def test_a_passing_failure_leaves_it_open_and_the_reaper_enqueues_again(
+    settings: Settings, disputes: Disputes, author_user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("alignment.prompts.suggestions.worker.PATIENCE", 0.5)
     down = StubReply("", status=503)
-    with suggesting(settings, parted, lambda body: down) as stub:
-        row = asked(parted, author_user)
+    with suggesting(settings, disputes, lambda body: down) as stub:
+        row = asked(disputes, author_user)
         assert (row.state, row.tries, row.lease) == ("open", 0, None)
         assert row.error
-        assert suggestions_waiting() == []  # rung for a moment ago
+        assert suggestions_waiting() == []  # enqueued a moment ago
         Suggestion.objects.update(rung_at=None)
         assert suggestions_waiting() == [row.pk]
         suggestions_sweep()
         row.refresh_from_db()
         assert row.rung_at is not None
-        stub.answer = drafts(parted)
+        stub.answer = drafts(disputes)
         suggest(row.pk)
     row.refresh_from_db()
     assert (row.state, row.error) == ("done", "")
 
 
 def test_another_endpoint_in_the_settings_ends_it(
-    settings: Settings, parted: Parted, author_user: User
+    settings: Settings, disputes: Disputes, author_user: User
 ) -> None:
-    with suggesting(settings, parted):
-        row = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+    with suggesting(settings, disputes):
+        row = suggestion_start(criterion=disputes.criterion, choice=SuggestionChoice(), by=author_user)
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     suggest(row.pk)
     row.refresh_from_db()

@@ -71,7 +71,7 @@ def test_the_draft_is_asked_about_the_newest_disagreements(
 def test_at_most_so_many_are_taken(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements(3))
-    newest = latest_verdicts(criterion=polite(), champion=champion()).parted.values_list(
+    newest = latest_verdicts(criterion=polite(), champion=champion()).disagreements.values_list(
         "chat__external_id", flat=True
     )
     expected = [case for case in newest if case in OPEN_AND_WRONG][:3]
@@ -105,15 +105,13 @@ def test_criteria_of_the_same_call_are_asked_with_it(try_set: ChatSet, author_us
     assert sorted(run.judge.prompts.values_list("criterion__key", flat=True)) == ["exact", "polite"]
 
 
-def test_where_people_and_judge_agree_everywhere_there_is_nothing_to_try(
-    try_set: ChatSet, author_user: User
-) -> None:
+def test_without_disagreements_there_is_nothing_to_try(try_set: ChatSet, author_user: User) -> None:
     Run.objects.get().verdicts.filter(chat__external_id__in=WRONG).delete()
     with pytest.raises(TryRefused, match="try one chat"):
         try_start(criterion=polite(), author=author_user, choice=on_disagreements())
 
 
-def test_verdicts_from_outside_stand_before_where_the_champion_was_never_run(
+def test_imported_verdicts_are_the_ones_before_if_the_champion_was_never_run(
     tmp_path: Path, try_stub: StubEndpoint, author_user: User
 ) -> None:
     labelled(tmp_path, judged=False)
@@ -290,7 +288,7 @@ def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
 def test_steps_are_seen_while_a_chat_is_in_work(
     try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
-    """A debate whose Judge has not answered: both briefs stand there, with what they took."""
+    """A debate whose Judge has not answered: both briefs are stored, with their tokens."""
     drafted(author_user)
     choice = on_chat("c-02", profile=profile("debating", choice=JudgeSpec("debate")))
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))

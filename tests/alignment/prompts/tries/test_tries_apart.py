@@ -99,7 +99,7 @@ def test_a_try_is_nobodys_newest_verdict(try_set: ChatSet, author_user: User) ->
     assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
 
 
-def test_the_newest_verdict_of_each_chat_stands(try_set: ChatSet, try_stub: StubEndpoint) -> None:
+def test_the_latest_verdict_of_each_chat_counts(try_set: ChatSet, try_stub: StubEndpoint) -> None:
     try_stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
     command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
     newest = Run.objects.latest("pk")
@@ -107,5 +107,5 @@ def test_the_newest_verdict_of_each_chat_stands(try_set: ChatSet, try_stub: Stub
     by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
     assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
     assert set(by_case) == set(CASES)
-    parted = set(standing.parted.values_list("chat__external_id", flat=True))
-    assert parted == (WRONG - {"c-00"}) | {"c-01"}
+    disputes = set(standing.disagreements.values_list("chat__external_id", flat=True))
+    assert disputes == (WRONG - {"c-00"}) | {"c-01"}

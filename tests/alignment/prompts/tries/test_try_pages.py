@@ -81,6 +81,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "Same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
     assert "price unknown (LACE_PRICES)" in text
+    assert "<code>(First pass: answer)</code>" in text
 
 
 def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Client) -> None:

@@ -7,14 +7,14 @@ import pytest
 from django.db import connection
 
 from alignment.label_planning.queries.sampling_frame import SamplingFrame, sampling_frame
-from alignment.label_planning.services import draw_preview as preview_module
-from alignment.label_planning.services.draws import create_sample, sample_source
+from alignment.label_planning.services import sample_preview as preview_module
+from alignment.label_planning.services.sample import create_sample, sample_source
 from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import AuditEvent, Role, User
 from tests.factories.compared_runs import Compared, make_compared
-from tests.factories.label_draws import BARE, few_of, strip, wish_of
+from tests.factories.label_samples import BARE, few_of, strip, wish_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_user
 

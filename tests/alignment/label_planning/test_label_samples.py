@@ -4,15 +4,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from alignment.label_planning.services.draw_preview import preview_sample
-from alignment.label_planning.services.draws import create_sample, sample_source
+from alignment.label_planning.services.sample import create_sample, sample_source
+from alignment.label_planning.services.sample_preview import preview_sample
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.people import AuditEvent, Role, User
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats
-from tests.factories.label_draws import BARE, few_of, strip, wish_of
+from tests.factories.label_samples import BARE, few_of, strip, wish_of
 from tests.factories.rows import make_rater, make_set, make_user
 
 pytestmark = pytest.mark.django_db
@@ -36,9 +36,9 @@ def members_of(chat_set: ChatSet) -> list[ChatSetMember]:
 def test_a_sample_has_the_requested_size_of_either_verdict_and_only_unlabelled_chats(
     bare: Compared, lead_user: User
 ) -> None:
-    drawn = create_sample(wish_of(bare), by=lead_user)
-    numbers = [number(member) for member in members_of(drawn.chat_set)]
-    assert drawn.chat_set.kind == "sample"
+    sample = create_sample(wish_of(bare), by=lead_user)
+    numbers = [number(member) for member in members_of(sample.chat_set)]
+    assert sample.chat_set.kind == "sample"
     assert len(set(numbers)) == 12 and set(numbers) <= set(BARE)
     assert sum(not JUDGE["polite"](n) for n in numbers) == 8
 
@@ -90,8 +90,8 @@ def test_a_repeated_submission_returns_the_first_sample(bare: Compared, lead_use
 
 
 def test_a_sample_is_in_the_audit_log(bare: Compared, lead_user: User) -> None:
-    drawn = create_sample(wish_of(bare), by=lead_user)
-    event = AuditEvent.objects.get(verb="chats drawn", object_id=drawn.chat_set.pk)
+    sample = create_sample(wish_of(bare), by=lead_user)
+    event = AuditEvent.objects.get(verb="chats drawn", object_id=sample.chat_set.pk)
     assert (event.actor, event.detail["chats"], event.detail["judge_false"]) == (lead_user, 12, 8)
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from alignment.comparison.queries.random_samples import PART
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.sampling_frame import frame_changed
-from alignment.label_planning.services.draw_preview import (
+from alignment.label_planning.services.sample_preview import (
     PlannedSample,
     SamplePreview,
     SampleRequest,

@@ -1,4 +1,4 @@
-"""Runs with few labels, and draws of more."""
+"""Runs with few labels, and samples of more."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import SampleRequest
+from alignment.label_planning.services.sample_preview import SampleRequest
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared
@@ -31,7 +31,7 @@ def wish_of(compared: Compared, **changes: object) -> SampleRequest:
 
 
 def few_of(compared: Compared, **changes: object) -> SampleRequest:
-    """Few enough for four draws, of which none takes another's chats."""
+    """Few enough for four samples, of which none takes another's chats."""
     return wish_of(compared, chats=7, suspect=3, **changes)
 
 

@@ -20,8 +20,8 @@ from alignment.statistics.stratified_sampling import (
     Allocation,
     SampledChat,
     allocate_sample,
-    drawn,
     effective_size,
+    sample_chats,
 )
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationError, AllocationRule
@@ -164,7 +164,7 @@ def preview_sample(wish: SampleRequest, *, by: User) -> SamplePreview:
 def plan_sample(wish: SampleRequest, *, by: User) -> PlannedSample:
     """Choose the chats of the sample; writes nothing. Raises InputProblem if the request cannot be met."""
     frame, preview = _preview(wish, by)
-    chats = drawn(preview.shares, seed=wish.seed)
+    chats = sample_chats(preview.shares, seed=wish.seed)
     return PlannedSample(preview, frame.samples, chats, _splits(chats, frame, wish))
 
 
