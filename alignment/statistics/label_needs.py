@@ -196,7 +196,7 @@ def needs(counts: LabelCounts) -> list[Need]:
 
     Notes
     -----
-    Numbers from the simulations in docs/understand/statistics.md, "Label planning".
+    Numbers from the simulations in docs/review-alignment.md, "Plan labels".
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _need(decision: Decision, counts: LabelCounts) -> Need:
 
 
 def _needed(decision: Decision, prevalence: float | None) -> dict[LabelKind, int]:
-    """Number of labels by kind; the table in docs/understand/statistics.md."""
+    """Number of labels by kind; the table in docs/review-alignment.md, "Plan labels"."""
     mostly_true = prevalence is not None and prevalence > MOSTLY_TRUE
     even = prevalence is None or max(prevalence, 1 - prevalence) <= EVEN
     match decision:
