@@ -172,7 +172,7 @@ GROUPS = {
 ON_BOTH = {
     "alignment": ("comparison", "label_planning"),
     "evaluation": ("gateway", "runs"),
-    "labeling": ("adjudication", "consensus", "jobs", "rating", "sets", "transfer"),
+    "labeling": ("consensus", "rating", "sets", "transfer"),
 }
 ON_BOTH_PATHS = tuple(f"tests/{app}/{feature}/" for app, features in ON_BOTH.items() for feature in features)
 ONCE = {"browser", "sweep", "heavy"}

@@ -162,6 +162,7 @@ def names_holdout(case: Case) -> bool:
     return any(str(value).startswith("holdout") for value in case.args.values())
 
 
+@pytest.mark.heavy
 def test_the_admin_is_for_superusers(world: World) -> None:
     """Everybody else is sent to the sign-in, or gets a 404."""
     clients = [world.client(person) for person in PEOPLE]

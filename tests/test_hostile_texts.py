@@ -117,6 +117,7 @@ def test_nor_in_what_is_shown_on_demand(browser: Browser, live_server: LiveServe
     assert not said + also_said, "\n".join(said + also_said)
 
 
+@pytest.mark.heavy
 def test_nor_is_what_an_address_asks_for(world: World) -> None:
     lead, payload = world.client("lead"), "\"'><img src=x onerror=alert(1)>"
     for name, path in addresses(world, "lead"):

@@ -138,6 +138,7 @@ def test_an_unfinished_run_is_compared_again_each_time(compared: Compared, lead:
     assert on(document(lead, compared), "polite")["n"] == first - 1
 
 
+@pytest.mark.heavy
 def test_a_stored_comparison_takes_the_same_number_of_queries_for_more_chats_and_runs(
     compared: Compared, lead: Client
 ) -> None:

@@ -65,6 +65,7 @@ def test_texts_in_a_stored_body_are_texts(certificate: Certificate, lead: Client
         assert "\u202e" not in shown
 
 
+@pytest.mark.heavy
 def test_the_list_takes_the_same_queries_however_many(
     compared: Compared, lead: Client, author: Client, lead_user: User
 ) -> None:

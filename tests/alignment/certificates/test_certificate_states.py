@@ -132,6 +132,7 @@ def test_with_a_recipe_that_cannot_be_read_nobody_can_know_either(in_use: Certif
     )
 
 
+@pytest.mark.heavy
 def test_states_take_the_same_queries_however_many(
     in_use: Certificate, lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -238,6 +238,7 @@ def test_each_attempt_of_a_call_is_shown_with_how_it_ended(lead: Client, setting
     assert "2 attempts" in text_of(lead.get(case.url))
 
 
+@pytest.mark.heavy
 def test_the_queries_do_not_grow_with_samples_and_attempts(lead: Client, settings: Settings) -> None:
     case = judged(settings, "direct", always(True))
     lead.get(case.url)

@@ -130,6 +130,7 @@ def test_programs_get_no_list_either(compared: Compared, both: Client, lead: Cli
     assert lead.get(url).json()["disagreements"] != []
 
 
+@pytest.mark.heavy
 def test_the_queries_do_not_grow_with_the_chats_left(tested: DecidedTest, both: Client) -> None:
     found: list[int] = []
     for places in ([n for n in range(1, 41) if n % 4], range(1, 41)):

@@ -69,6 +69,7 @@ def test_a_cell_opens_its_chats_and_leads_back(
     expect(lead.locator("article.disc")).to_have_count(missed)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, compared: Compared

@@ -225,6 +225,7 @@ def test_a_changed_label_recomputes_it(compared: Compared, lead: Client) -> None
     assert document(lead, compared)["groups"][0]["n"] == before - 1
 
 
+@pytest.mark.heavy
 def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) -> None:
     other = judged(compared, "other", perfect, engine="direct")
     called(compared, other, price=Decimal("0.001"))

@@ -87,6 +87,7 @@ def test_topics_with_few_labels_for_their_size_come_first(bare: Compared, lead: 
     ]
 
 
+@pytest.mark.heavy
 def test_the_page_asks_no_more_queries_of_more_chats(bare: Compared, lead: Client) -> None:
     def queries(url: str) -> int:
         lead.get(url)  # the report is stored now

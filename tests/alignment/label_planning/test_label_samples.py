@@ -168,6 +168,7 @@ def test_the_order_of_the_set_does_not_reveal_the_verdicts(bare: Compared, lead_
     assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in orders)
 
 
+@pytest.mark.heavy
 def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> None:
     def queries(name: str) -> int:
         with CaptureQueriesContext(

@@ -249,6 +249,7 @@ def test_items_closed_by_a_changed_label_are_counted_apart_from_causes(
     assert (row.triaged, row.advice, row.total) == (1, "", 8)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("address", [LIST, API])
 def test_the_queries_do_not_grow_with_the_items(compared: Compared, lead: Client, address: str) -> None:
     misalignments_refresh(compared.run)

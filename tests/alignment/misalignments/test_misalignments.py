@@ -78,6 +78,7 @@ def test_a_repeated_scan_changes_nothing(compared: Compared) -> None:
     assert before == after
 
 
+@pytest.mark.heavy
 def test_the_queries_do_not_grow_with_the_chats(compared: Compared) -> None:
     with CaptureQueriesContext(connection) as few:
         misalignments_refresh(compared.run)
@@ -132,6 +133,7 @@ def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "UPDATE_BATCH", 3)
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 def test_a_scan_killed_between_batches_is_repeated_later(
     in_small_pieces: None,

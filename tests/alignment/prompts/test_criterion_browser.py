@@ -124,6 +124,7 @@ def test_the_line_over_versions_is_chosen_and_its_table_is_below(
     expect(author.get_by_role("group", name="Versions").locator("tbody tr")).to_have_count(3)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(author: Page, live_server: LiveServer) -> None:
     for url in (

@@ -22,7 +22,7 @@ from tests.factories.prompt_pages import (
 )
 from tests.factories.rating_screen import forgive
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 
 def in_two_tabs(

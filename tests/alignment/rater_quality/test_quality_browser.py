@@ -104,6 +104,7 @@ def test_the_heads_of_a_large_matrix_stay_in_view(
     assert lead.evaluate("document.documentElement.scrollWidth") <= 1440
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,

@@ -1,6 +1,7 @@
 """API of regression tests and policies: start, estimate, read, control, release; errors by field."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
+from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared
 from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
@@ -59,11 +61,20 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
         yield endpoint
 
 
-@pytest.fixture
-def golden(stub: StubEndpoint) -> ChatSet:
+def build_golden() -> ChatSet:
     chat_set = make_golden()
     version_of()
     return chat_set
+
+
+@pytest.fixture(scope="module")
+def golden_once(rows_once: RowsOnce) -> ChatSet | None:
+    return rows_once("golden", build_golden)
+
+
+@pytest.fixture
+def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
+    return deepcopy(golden_once) or build_golden()
 
 
 def post(client: Client, name: str, body: dict[str, Any] | None = None, *args: Any) -> Any:
@@ -245,6 +256,7 @@ def test_a_fail_is_released_only_by_override_with_a_reason(
     assert (released["reason"], released["overridden"]) == ("The law says so", True)
 
 
+@pytest.mark.heavy
 def test_the_list_is_filtered_and_takes_the_same_number_of_queries_for_1_and_40(
     compared: Compared, lead: Client
 ) -> None:

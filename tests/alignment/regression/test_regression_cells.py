@@ -127,6 +127,7 @@ def test_a_long_cell_has_pages(compared: Compared, lead: Client) -> None:
     assert (len(first), first + second) == (50, tested.of("still_right"))
 
 
+@pytest.mark.heavy
 def test_the_queries_grow_with_neither_chats_nor_labels(compared: Compared, lead: Client) -> None:
     counts = []
     for to in (40, 90):

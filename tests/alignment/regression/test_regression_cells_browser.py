@@ -75,6 +75,7 @@ def test_a_quote_of_either_judge_leads_to_its_turn(
         expect(lead.locator("#m2")).to_be_in_viewport()
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, tested: DecidedTest

@@ -170,6 +170,7 @@ def test_what_the_test_does_not_cover_is_not_found(compared: Compared, lead: Cli
     assert lead.get(tested.chat_url(10, key="welcome")).status_code == 404
 
 
+@pytest.mark.heavy
 def test_the_queries_grow_with_neither_chats_nor_labels(compared: Compared, lead: Client) -> None:
     counts = []
     for to in (40, 90):

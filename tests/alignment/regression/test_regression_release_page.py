@@ -1,6 +1,7 @@
 """One regression test's page: pause, resume, cancel; release of what passed, and of what did not."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, text_of
 from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
@@ -50,11 +52,20 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
         yield endpoint
 
 
-@pytest.fixture
-def golden(stub: StubEndpoint) -> ChatSet:
+def build_golden() -> ChatSet:
     chat_set = make_golden()
     version_of()
     return chat_set
+
+
+@pytest.fixture(scope="module")
+def golden_once(rows_once: RowsOnce) -> ChatSet | None:
+    return rows_once("golden", build_golden)
+
+
+@pytest.fixture
+def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
+    return deepcopy(golden_once) or build_golden()
 
 
 def start(client: Client, golden: ChatSet, **fields: Any) -> RegressionTest:
@@ -126,6 +137,7 @@ def test_a_test_that_no_worker_takes_up_says_so(golden: ChatSet, lead: Client) -
     assert "No worker is running." in words_of(page(lead, test))
 
 
+@pytest.mark.heavy
 def test_the_page_takes_as_many_queries_for_one_criterion_as_for_many(
     compared: Compared, lead: Client
 ) -> None:

@@ -1,6 +1,7 @@
 """Start of a regression test from the page: estimate, power, repeated submissions."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User
+from tests.database import RowsOnce
 from tests.factories.compared_runs import text_of
 from tests.factories.gate_reference import (
     CHATS,
@@ -49,13 +51,22 @@ def stub(settings: Settings, tmp_path: Path) -> Iterator[StubEndpoint]:
         yield endpoint
 
 
-@pytest.fixture
-def golden(stub: StubEndpoint) -> ChatSet:
-    """Two criteria with a champion each, and a new version of the first."""
+def build_golden() -> ChatSet:
+    """Two criteria with a champion each, and a new version of each."""
     chat_set = make_golden("polite", "exact")
     for key in ("polite", "exact"):
         version_of(key)
     return chat_set
+
+
+@pytest.fixture(scope="module")
+def golden_once(rows_once: RowsOnce) -> ChatSet | None:
+    return rows_once("golden", build_golden)
+
+
+@pytest.fixture
+def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
+    return deepcopy(golden_once) or build_golden()
 
 
 def choose(golden: ChatSet, **fields: Any) -> dict[str, Any]:
@@ -126,6 +137,7 @@ def test_the_time_is_estimated_from_earlier_runs_and_not_guessed(golden: ChatSet
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.heavy
 def test_a_whole_judge_pays_once_for_what_both_sides_ask(
     golden: ChatSet, stub: StubEndpoint, lead: Client
@@ -276,6 +288,7 @@ def test_the_whole_judge_goes_with_every_draft_where_that_is_asked(golden: ChatS
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy
 def test_todays_knowledge_is_compared_with_a_finished_run(
     golden: ChatSet, stub: StubEndpoint, lead: Client, tmp_path: Path
 ) -> None:
@@ -296,6 +309,7 @@ def test_todays_knowledge_is_compared_with_a_finished_run(
     assert "Nothing to release: new runs already use this candidate." in page
 
 
+@pytest.mark.heavy
 @pytest.mark.heavy
 def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_baseline(
     golden: ChatSet, lead: Client
@@ -341,6 +355,7 @@ def test_raters_start_nothing(golden: ChatSet, client: Client, rater_user: User)
     assert not Run.objects.exists()
 
 
+@pytest.mark.heavy
 def test_the_form_asks_as_few_queries_for_many_versions_as_for_one(golden: ChatSet, lead: Client) -> None:
     counts = []
     for more in (0, 12):

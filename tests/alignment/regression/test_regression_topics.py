@@ -134,6 +134,7 @@ def test_nothing_is_found_by_raters_or_for_criteria_that_were_not_tested(
     assert rater.get(tested.topics_url()).status_code == 404
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db
 def test_the_queries_grow_with_neither_chats_nor_topics(compared: Compared, author: Client) -> None:
     counts = []

@@ -162,6 +162,7 @@ def test_the_page_shows_what_there_is(reflected: Compared, lead: Client) -> None
     assert "Judge sided" not in shown
 
 
+@pytest.mark.heavy
 def test_no_more_queries_for_more_verdicts(reflected: Compared) -> None:
     scope = Scope(reflected.chat_set, reflected.run)
     verdicts = engine_rows(scope)

@@ -256,6 +256,7 @@ def test_a_judge_that_reads_no_knowledge_has_none_to_miss(compared: Compared, le
     assert url not in text_of(report)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mode", ["retrieved", "static"])
 def test_the_number_of_queries_does_not_grow_with_chats(compared: Compared, lead: Client, mode: str) -> None:
     read = make_read(compared, mode=mode)

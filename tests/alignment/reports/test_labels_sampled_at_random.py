@@ -145,6 +145,7 @@ def test_the_preview_gives_the_effective_number_of_random_chats(bare: Compared, 
     assert "does not count for production rates" in page
 
 
+@pytest.mark.heavy
 def test_the_queries_do_not_grow_with_the_samples(bare: Compared, lead_user: User) -> None:
     def queries() -> int:
         at_random(bare)

@@ -162,6 +162,7 @@ def test_a_random_sample_needs_no_weights(compared: Compared, labelled_draw: Cha
     assert polite_of(compared)["drawn_by_verdict"] == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db
 @pytest.mark.usefixtures("labelled_draw")
 def test_queries_depend_on_neither_samples_nor_chats(compared: Compared) -> None:
@@ -236,6 +237,7 @@ def test_over_few_holdout_chats_authors_see_neither_figures_nor_status(
         assert SMALL_COUNTS_HIDDEN in text_of(author.get(url)).lower()
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db
 def test_versions_are_read_back_with_no_more_queries_than_without_samples(
     version: PromptVersion, labelled_draw: ChatSet, lead_user: User

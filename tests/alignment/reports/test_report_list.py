@@ -107,6 +107,7 @@ def test_authors_do_not_see_the_holdouts_counts_in_the_list(
     assert "Criteria" not in text_of(page).split("<table")[1]
 
 
+@pytest.mark.heavy
 def test_the_list_asks_as_many_queries_for_one_run_as_for_many(four: Compared, lead: Client) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as caught:

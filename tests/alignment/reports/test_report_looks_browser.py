@@ -86,6 +86,7 @@ def paths(compared: Compared, certificate: Certificate) -> dict[str, str]:
     }
 
 
+@pytest.mark.heavy
 def test_names_of_any_length_stay_on_the_page(
     lead: Page, live_server: LiveServer, compared: Compared, certificate: Certificate
 ) -> None:

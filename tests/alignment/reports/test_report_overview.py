@@ -167,6 +167,7 @@ def test_a_rater_unknown_to_the_other_run_gives_way_to_the_consensus(
     assert "cleo gave no label on these chats" in words_of(lead.get(location))
 
 
+@pytest.mark.heavy
 def test_the_query_count_does_not_grow_with_runs(
     compared: Compared, lead: Client, versions: list[PromptVersion]
 ) -> None:

@@ -195,6 +195,7 @@ def test_an_endpoint_that_is_down_ends_the_probe_with_one_line(settings: Setting
     assert "repeat the command to continue" in ended.error
 
 
+@pytest.mark.heavy
 def test_every_kind_runs_through_every_engine(settings: Settings) -> None:
     workspace("polite", chats=1)
     for engine in ("direct", "reflection", "debate"):

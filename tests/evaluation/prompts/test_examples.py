@@ -201,6 +201,7 @@ def test_a_chat_is_an_example_once_under_any_id(criterion: Criterion, train: Cha
         assert problem == f"examples[1].chat_id: '{other}' is already an example"
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_does_not_grow_with_examples_or_chats(
     criterion: Criterion, train: ChatSet, rubric: Rubric
 ) -> None:

@@ -83,6 +83,7 @@ def test_evenly_spaced_takes_the_whole_length() -> None:
     assert evenly_spaced([1, 2], 5) == [1, 2]
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("endpoint")
 def test_queries_do_not_grow_with_calls() -> None:
     counted = []

@@ -118,6 +118,7 @@ def test_two_reapers_at_once_take_each_unit_back_once(run: Run) -> None:
     assert set(run.units.values_list("tries", flat=True)) == {2}
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_does_not_grow_with_units_or_runs(run: Run, settings: Settings) -> None:
     with CaptureQueriesContext(connection) as few:
         reap()

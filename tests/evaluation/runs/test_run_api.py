@@ -164,6 +164,7 @@ def test_controlling_runs_requires_start_runs_and_reading_them_see_judge(
     assert Run.objects.get().state == "running"
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_does_not_grow_with_the_run(lead: Client, stub: StubEndpoint) -> None:
     small = start(lead, limit=1).json()["id"]
     large = launched(Run.objects.get().chat_set, replicate=1).pk

@@ -115,6 +115,7 @@ def test_a_second_try_is_one_call_with_two_requests(settings: Settings, prices: 
     assert (total.calls, total.attempts) == (1, 2)
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_does_not_grow_with_the_run(
     settings: Settings, prices: str, django_assert_num_queries
 ) -> None:

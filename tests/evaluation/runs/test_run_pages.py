@@ -103,6 +103,7 @@ def test_no_page_asks_more_queries_for_4000_chats_than_for_40(
     assert max(small) <= 30
 
 
+@pytest.mark.heavy
 def test_lists_ask_no_more_queries_for_many_runs_and_criteria(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:

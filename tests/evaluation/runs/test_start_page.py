@@ -211,6 +211,7 @@ def test_only_leads_start_runs(client: Client, who: str, request: pytest.Fixture
     assert not Run.objects.exists()
 
 
+@pytest.mark.heavy
 def test_the_form_asks_as_few_queries_for_many_sets_as_for_one(lead: Client) -> None:
     rubric = workspace("polite").rubric
     lead.get(NEW)

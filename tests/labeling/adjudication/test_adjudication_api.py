@@ -40,6 +40,7 @@ def put(client: Client, item: Item, **body: Any) -> Any:
     return client.put(url(item), json.dumps(decision), content_type="application/json")
 
 
+@pytest.mark.heavy
 def test_the_queue_comes_in_pages_each_item_once_in_the_order_of_the_page(lead: Client) -> None:
     for n in range(104):
         labelled_item(True, False, *([True] if n % 2 else []))

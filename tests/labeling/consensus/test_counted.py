@@ -135,6 +135,7 @@ def test_only_labels_to_the_question_asked_last_that_has_any_are_counted(
         bench.check_labels()
 
 
+@pytest.mark.heavy
 @given(first=QUESTIONS, steps=st.lists(st.one_of(QUESTIONS, ANSWERS, ANSWERS, ANSWERS), max_size=10))
 @settings(max_examples=40)
 def test_the_consensus_of_every_chat_follows_the_question_that_counts(

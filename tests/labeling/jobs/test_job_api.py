@@ -175,6 +175,7 @@ def test_a_rater_sees_neither_gold_chats_nor_other_raters(desk: Desk) -> None:
     assert set(answer.json()) == {"assignment", "url"}
 
 
+@pytest.mark.heavy
 def test_the_list_takes_the_same_number_of_queries_for_1_and_20_jobs(desk: Desk, lead: Client) -> None:
     counts = []
     for more in (0, 19):

@@ -355,6 +355,7 @@ def test_the_pages_take_the_same_number_of_queries_at_100_and_10000_chats(desk: 
     assert counts[0] == counts[1]
 
 
+@pytest.mark.heavy
 def test_the_list_takes_the_same_number_of_queries_for_1_and_60_jobs(desk: Desk, lead: Client) -> None:
     counts = []
     for more in (0, 59):

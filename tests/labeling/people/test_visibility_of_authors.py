@@ -152,6 +152,7 @@ def test_no_route_shows_an_author_a_word_of_a_holdout_chat(world: World) -> None
     assert telling(world, (SECRET, NAME)) == []
 
 
+@pytest.mark.heavy
 def test_nor_when_it_is_asked_for_by_its_number(world: World) -> None:
     assert telling(about_it(world), (SECRET, NAME)) == []
 
@@ -184,6 +185,7 @@ def test_nor_when_query_or_body_name_it(world: World, by: str) -> None:
     assert found == []
 
 
+@pytest.mark.heavy
 def test_the_words_are_where_they_should_be(world: World) -> None:
     """A lead reads them: the tests above would else prove nothing."""
     lead, about = world.client("lead"), about_it(world)

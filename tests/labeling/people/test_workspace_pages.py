@@ -79,6 +79,7 @@ def test_the_log_is_newest_first_and_goes_on_with_older_events(lead: Client) -> 
         assert len(lead.get(LOG, {"before": nonsense}).context["page"].rows) == 50
 
 
+@pytest.mark.heavy
 def test_both_pages_take_the_same_number_of_queries_with_many_events(lead: Client) -> None:
     for url in (SETTINGS, LOG):
         counts = []

@@ -228,6 +228,7 @@ def test_drafts_count_nowhere_and_submitted_labels_make_the_consensus() -> None:
         assert criterion.labels_seq == 1
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db
 def test_submitting_takes_the_same_number_of_queries_for_2_and_8_criteria() -> None:
     from django.test.utils import CaptureQueriesContext

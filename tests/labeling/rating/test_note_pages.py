@@ -117,6 +117,7 @@ def test_raters_have_none_of_it(desk: Desk) -> None:
     assert rater.post(reverse("labeling:note_settle", args=[kept.pk])).status_code == 404
 
 
+@pytest.mark.heavy
 def test_the_list_takes_the_same_number_of_queries_with_many_notes(desk: Desk, lead: Client) -> None:
     reword(desk.criteria[0], definition="True unless it mocks.")
     counts = []

@@ -209,6 +209,7 @@ def test_raters_can_neither_list_nor_settle(desk: Desk, rater: Client) -> None:
     assert listed(make_user("nobody")).status_code == 404
 
 
+@pytest.mark.heavy
 def test_the_list_takes_the_same_number_of_queries_with_50_notes(desk: Desk, lead_user: User) -> None:
     counts = []
     for more in (2, 48):

@@ -188,6 +188,7 @@ def test_the_queue_shows_every_open_job_and_of_the_closed_ones_the_last_five(des
     ]
 
 
+@pytest.mark.heavy
 def test_the_queue_takes_the_same_number_of_queries_for_1_and_5_jobs(rater: Client, desk: Desk) -> None:
     from labeling.jobs.services import job_open
     from labeling.rating.services.leases import assignment_next

@@ -15,7 +15,7 @@ from labeling.models.rubric import CriterionVersion, RubricGuideline
 from tests.factories.labelling_job import Desk
 from tests.factories.rating_screen import answers, question, ready, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 
 def reword(desk: Desk, key: str = "polite") -> None:

@@ -14,7 +14,7 @@ from labeling.rating.services.leases import assignment_next
 from tests.factories.labelling_job import Desk, expire
 from tests.factories.rating_screen import answers, forgive, no_chat_ahead, question, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 LABELS = "**/api/assignments/*/labels/**"
 KEPT = "() => Object.keys(localStorage).filter(name => name.startsWith('lace-rate-'))"

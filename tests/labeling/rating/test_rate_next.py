@@ -73,6 +73,7 @@ def test_the_chat_submitted_last_is_offered_for_correction_and_leads_on_again(ah
     expect(ahead).to_have_url(second)
 
 
+@pytest.mark.heavy
 def test_the_offer_goes_after_ten_seconds(ahead: Page) -> None:
     finish(ahead)
     expect(ahead.locator("#submitted")).to_be_visible()

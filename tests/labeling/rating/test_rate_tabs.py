@@ -9,7 +9,7 @@ from labeling.models.labels import Assignment, Label
 from tests.factories.labelling_job import Desk, answer_all
 from tests.factories.rating_screen import answers, no_chat_ahead, question, ready, save_elsewhere, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.factories.api_calls import signed_in
 from tests.factories.labelling_job import Desk, answer_all, user_of
 from tests.factories.rating_screen import answers, forgive, question, ready, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 LABELS = "**/api/assignments/*/labels/**"
 

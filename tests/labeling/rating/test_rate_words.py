@@ -12,7 +12,7 @@ from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all
 from tests.factories.rating_screen import answers, forgive, question, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 
 # ---------- notes ----------

@@ -233,6 +233,7 @@ def test_a_guideline_that_the_rubric_has_not_got_is_refused(desk: Desk) -> None:
     assert not Label.objects.filter(state="submitted").exists()
 
 
+@pytest.mark.heavy
 def test_changes_take_the_same_number_of_queries_with_many_versions(desk: Desk) -> None:
     submitted(desk)
     taken, counts = desk.taken(), []

@@ -194,6 +194,7 @@ def test_raters_read_the_guidelines_of_their_own_jobs_only(desk: Desk, author: C
         assert mine.post(url, {}).status_code == 404
 
 
+@pytest.mark.heavy
 def test_the_overview_takes_the_same_number_of_queries_with_many_criteria(desk: Desk, author: Client) -> None:
     counts = []
     for more in (0, 30):

@@ -139,6 +139,7 @@ def test_only_a_lead_is_shown_the_way_to_open_a_job_and_a_rater_sees_no_sets(
         assert signed_in(user_of(desk.rater)).get(url).status_code == 404
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("route", ["labeling:set_list", "labeling:set_detail"])
 def test_the_pages_take_the_same_number_of_queries_at_40_and_4000_chats(
     desk: Desk, lead_user: User, route: str

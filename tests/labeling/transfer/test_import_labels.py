@@ -249,6 +249,7 @@ def test_unknown_fields_are_counted_on_stderr(path: Path) -> None:
     assert answer.document == {"created": 2, "unchanged": 0, "updated": 0}
 
 
+@pytest.mark.heavy
 def test_queries_grow_with_chunks_and_not_with_labels(path: Path, django_assert_max_num_queries: Any) -> None:
     chats = [make_chat(f"q{n}") for n in range(50)]
     write_jsonl(path, *(label(chat.external_id, rater=f"r{n}") for chat in chats for n in range(10)))

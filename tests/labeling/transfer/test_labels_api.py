@@ -117,6 +117,7 @@ def test_sets_have_the_ids_that_other_addresses_use(desk: Desk, lead: Client) ->
     assert (row["id"], row["name"], row["chats"], row["labelled"]) == (desk.chat_set.pk, "calibration", 3, 2)
 
 
+@pytest.mark.heavy
 def test_a_page_of_labels_takes_the_same_number_of_queries_for_100_and_4(desk: Desk, lead: Client) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:

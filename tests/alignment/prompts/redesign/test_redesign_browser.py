@@ -64,6 +64,7 @@ def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
     assert Criterion.objects.get(key="polite").state == "retired"
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(quiet: Page, live_server: LiveServer) -> None:
     for query in ("", "?kind=merge", "?kind=split", "?kind=retire"):

@@ -214,6 +214,7 @@ def test_a_form_tampered_with_is_refused_and_breaks_nothing(lead: Client, compar
     assert lead.get(PAGE, {"kind": "none_such"}).status_code == 200
 
 
+@pytest.mark.heavy
 def test_the_preview_takes_the_same_queries_at_40_and_400_chats(lead: Client, compared: Compared) -> None:
     spent = []
     for chats in (40, 400):

@@ -110,6 +110,7 @@ def test_dismissed_it_goes_and_is_opened_again_from_the_list(
     expect(lead.get_by_role("heading", name=REASON)).to_be_visible()
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,

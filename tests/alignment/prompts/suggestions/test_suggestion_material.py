@@ -129,6 +129,7 @@ def test_raters_stay_nameless(reviser: StubEndpoint, disputes: Disputes, author_
     assert "Rater 1: FALSE" in conversation(reviser.requests[0])
 
 
+@pytest.mark.heavy
 def test_the_queries_do_not_grow_with_the_disagreements(
     reviser: StubEndpoint, disputes: Disputes, author_user: User
 ) -> None:

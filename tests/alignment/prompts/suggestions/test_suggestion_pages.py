@@ -144,6 +144,7 @@ def test_own_work_in_the_draft_is_named_before_it_is_replaced(
     assert "replaces your own changes" in text(signed_in)
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_does_not_grow(
     reviser: StubEndpoint, disputes: Disputes, signed_in: Client, author_user: User
 ) -> None:

@@ -271,6 +271,7 @@ def test_another_profile_asks_otherwise(try_set: ChatSet, author_user: User) -> 
 # ---------- reading ----------
 
 
+@pytest.mark.heavy
 def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
     try_set: ChatSet, author_user: User
 ) -> None:

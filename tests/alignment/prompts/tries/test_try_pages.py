@@ -269,6 +269,7 @@ def test_the_run_page_says_that_the_prompt_was_not_saved(
     assert "Tried from the editor" in text
 
 
+@pytest.mark.heavy
 def test_a_fragment_takes_the_same_queries_for_one_chat_and_for_many(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
