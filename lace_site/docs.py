@@ -66,17 +66,22 @@ def docs_page(text: str, *, depth: int) -> str:
         if token.type == "heading_open":
             token.attrSet("id", anchor(inline.content))
             title = inline.content if token.tag == "h1" else title
-        _link_pages(token)
+        _link_pages(token, depth=depth)
     body = SafeString(markdown.renderer.render(tokens, markdown.options, {}))
     return render_to_string("docs.html", {"title": title, "body": body, "top": "../" * depth})
 
 
-def _link_pages(token: Token) -> None:
-    """Links between pages lead to their HTML; those that leave the docs show as text."""
+def _link_pages(token: Token, *, depth: int) -> None:
+    """Links between pages lead to their HTML; those to files outside the docs show as text."""
+    leaves = False
     for child in token.children or ():
         href = str(child.attrs.get("href", ""))
-        if child.type == "link_open" and "://" not in href:
-            child.attrSet("href", re.sub(r"\.md(?=#|$)", ".html", href))
+        if child.type == "link_open":
+            leaves = href.startswith("../" * depth)
+            if "://" not in href:
+                child.attrSet("href", re.sub(r"\.md(?=#|$)", ".html", href))
+        if child.type in {"link_open", "link_close"}:
+            child.hidden = leaves
 
 
 def anchor(heading: str) -> str:

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from lace_site.docs import DocsFinder, anchor, render_docs
 
 DOCS: Path = settings.BASE_DIR / "docs"
-PAGES = sorted(path for path in DOCS.rglob("*.md") if "adr" not in path.parts)
+PAGES = sorted([*DOCS.rglob("*.md"), *settings.BASE_DIR.glob("*.md")])
 TAG = re.compile(r"""\{%\s*learn_more\s+['"]([^'"]+)['"](?:\s+['"]([^'"]+)['"])?""")
 
 
@@ -24,11 +24,12 @@ def headings(path: Path) -> set[str]:
 def test_a_page_is_rendered_once_and_again_when_it_changes(tmp_path: Path) -> None:
     page, html = tmp_path / "docs" / "page.md", tmp_path / "html" / "page.html"
     page.parent.mkdir()
-    page.write_text("# Title\n\nSee [files](reference/files.md#labels).\n", encoding="utf-8")
+    text = "# Title\n\nSee [files](reference/files.md#labels) and [how to contribute](../CONTRIBUTING.md).\n"
+    page.write_text(text, encoding="utf-8")
     assert render_docs(page.parent, html.parent) == [html]
     assert render_docs(page.parent, html.parent) == []
     assert '<h1 id="title">Title</h1>' in html.read_text()
-    assert 'href="reference/files.html#labels"' in html.read_text()
+    assert '<a href="reference/files.html#labels">files</a> and how to contribute.' in html.read_text()
     page.write_text("# Other\n", encoding="utf-8")
     assert render_docs(page.parent, html.parent) == [html]
 
