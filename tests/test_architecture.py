@@ -125,11 +125,9 @@ def test_the_open_routes_are_open_and_no_more_than_needed(name: str) -> None:
     assert "Sign out" not in response.content.decode()
 
 
+@pytest.mark.heavy
 @pytest.mark.sweep
-@pytest.mark.parametrize(
-    "strict",
-    [pytest.param(True, id="checked"), pytest.param(False, id="not checked", marks=pytest.mark.heavy)],
-)
+@pytest.mark.parametrize("strict", [True, False], ids=["checked", "not checked"])
 def test_every_unsafe_request_without_a_token_is_refused(everybody: User, strict: bool) -> None:
     """Where Django's own check is off nothing is refused, so the token is all that is missing."""
     client, refused = Client(enforce_csrf_checks=strict), []

@@ -82,7 +82,8 @@ def test_there_are_a_hundred_of_them() -> None:
     assert len(set(PAYLOADS)) >= 100
 
 
-@pytest.mark.parametrize("person", [pytest.param("lead", marks=pytest.mark.heavy), "rater"])
+@pytest.mark.heavy
+@pytest.mark.parametrize("person", ["lead", "rater"])
 def test_no_text_is_more_than_text_on_any_page(
     browser: Browser, live_server: LiveServer, world: World, person: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_no_text_is_more_than_text_on_any_page(
     assert not said, "\n".join(said)
 
 
+@pytest.mark.heavy
 def test_nor_in_what_is_shown_on_demand(browser: Browser, live_server: LiveServer, world: World) -> None:
     """The preview of what an author types, the names of who labelled, and the judge's view."""
 

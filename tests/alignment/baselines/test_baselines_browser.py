@@ -13,6 +13,7 @@ from tests.factories.compared_runs import Compared, urls
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.heavy
 def test_the_report_fills_its_baselines_in_by_itself(
     signed_in: Page, live_server: LiveServer, compared: Compared
 ) -> None:
@@ -25,6 +26,7 @@ def test_the_report_fills_its_baselines_in_by_itself(
     expect(table).to_be_visible()
 
 
+@pytest.mark.heavy
 def test_while_a_worker_is_on_it_the_page_says_so_and_shows_the_figures_when_they_are_there(
     signed_in: Page, live_server: LiveServer, compared: Compared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

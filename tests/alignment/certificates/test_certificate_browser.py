@@ -10,6 +10,7 @@ from tests.factories.compared_runs import Compared
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.heavy
 def test_a_lead_issues_prints_and_revokes_one(
     signed_in: Page, live_server: LiveServer, compared: Compared
 ) -> None:

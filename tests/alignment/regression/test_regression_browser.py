@@ -139,6 +139,7 @@ def test_the_estimate_rests_while_nobody_touches_the_form(
     lead.wait_for_load_state("networkidle")
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(lead: Page, live_server: LiveServer) -> None:
     compared = make_compared()

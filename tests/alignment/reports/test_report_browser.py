@@ -112,6 +112,7 @@ def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
     expect(lead.get_by_role("heading", name="No matching run")).to_be_visible()
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("each_scheme")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, compared: Compared

@@ -20,6 +20,7 @@ def overflow(page: Page) -> int:
     return wide
 
 
+@pytest.mark.heavy
 def test_a_lead_opens_the_link_to_the_numbers_and_prints_them(
     signed_in: Page, live_server: LiveServer, compared: Compared
 ) -> None:

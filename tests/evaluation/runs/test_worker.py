@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CHATS = 6
 
 
+@pytest.mark.heavy
 def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings, tmp_path: Path) -> None:
     with answering(settings, always(True)) as stub:
         run = not_enqueued(launched(workspace("polite", chats=CHATS)))

@@ -56,6 +56,7 @@ def test_the_next_chat_is_in_place_without_loading_a_page(ahead: Page, desk: Des
     assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == 1
 
 
+@pytest.mark.heavy
 def test_the_chat_submitted_last_is_offered_for_correction_and_leads_on_again(ahead: Page) -> None:
     first = ahead.url
     finish(ahead)
@@ -80,6 +81,7 @@ def test_the_offer_goes_after_ten_seconds(ahead: Page) -> None:
     expect(ahead.locator("#submitted")).to_be_hidden(timeout=12_000)
 
 
+@pytest.mark.heavy
 def test_the_browsers_back_button_opens_the_submitted_chat(ahead: Page) -> None:
     first = ahead.url
     finish(ahead)
@@ -98,6 +100,7 @@ def test_reading_ahead_shows_nothing_of_the_judge_or_of_others(ahead: Page) -> N
     assert "verdict" not in ahead.content().lower()
 
 
+@pytest.mark.heavy
 def test_the_last_chat_of_a_job_leads_to_the_queue(ahead: Page) -> None:
     for number in (1, 2, 3):
         expect(ahead.locator("h1")).to_contain_text(f"chat-{number}")
@@ -105,6 +108,7 @@ def test_the_last_chat_of_a_job_leads_to_the_queue(ahead: Page) -> None:
     expect(ahead.get_by_role("heading", level=1)).to_have_text("All done")
 
 
+@pytest.mark.heavy
 def test_keys_answer_once_after_many_chats_in_one_page(ahead: Page, desk: Desk) -> None:
     """Nothing of an earlier chat listens on: no key counts twice, no mouse was needed."""
     desk.job.raters.remove(desk.raters[1])  # who would wait for the last chat
@@ -177,6 +181,7 @@ def test_a_skipped_chat_is_followed_in_place_too(ahead: Page) -> None:
 # ---------- what stands there then ----------
 
 
+@pytest.mark.heavy
 def test_a_chat_fetched_ahead_knows_how_long_it_is_held_and_what_was_rewritten_since(
     ahead: Page, desk: Desk
 ) -> None:
@@ -250,6 +255,7 @@ def test_submitting_sends_the_pages_state_and_the_time_since_the_last_answer(
     assert 50_000 <= body["active_ms"] < 55_000
 
 
+@pytest.mark.heavy
 def test_answers_changed_elsewhere_are_shown_before_they_are_submitted(
     screen: Page, desk: Desk, problems: list[str]
 ) -> None:

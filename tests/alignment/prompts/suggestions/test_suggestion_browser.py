@@ -80,6 +80,7 @@ def test_what_was_just_typed_is_in_the_draft_that_is_revised(
     assert "Typed this moment." in Suggestion.objects.get().base_text
 
 
+@pytest.mark.heavy
 def test_while_one_is_asked_for_the_panel_stays_as_the_reader_left_it(
     lead: Page, live_server: LiveServer, disputes: Disputes
 ) -> None:

@@ -60,6 +60,7 @@ def apart(do: Callable[..., Any], *args: Any) -> None:
         pool.submit(done).result()
 
 
+@pytest.mark.heavy
 def test_the_exact_messages_unfold_by_keyboard_and_stay_so(panel: Page) -> None:
     panel.locator("#exact").scroll_into_view_if_needed()
     fold = panel.locator("#role-of-direct-0")
@@ -95,6 +96,7 @@ def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     expect(panel.locator("#try-progress")).to_contain_text("6 fixed, 0 broken of 7.")
 
 
+@pytest.mark.heavy
 def test_how_a_try_goes_on_is_read_out_where_it_changes_and_not_at_every_tick(panel: Page) -> None:
     panel.get_by_role("radio", name="the newest").check()
     panel.get_by_role("button", name="Try it").click()
