@@ -166,15 +166,24 @@ GROUPS = {
     "sweep": "asks every route; `make test` runs it on SQLite alone",
     "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
-    "both": "`make test` runs it on PostgreSQL, too (set here, from the folder)",
+    "both": "`make test` runs it on PostgreSQL, too (set here, from its file)",
 }
 # Where rows are locked, leased, sampled and written in bulk: what the two databases may do differently.
 ON_BOTH = {
-    "alignment": ("comparison", "label_planning"),
-    "evaluation": ("gateway", "runs"),
-    "labeling": ("consensus", "rating", "sets", "transfer"),
+    "alignment/baselines": ("baseline_worker",),
+    "alignment/comparison": ("cached_documents", "inclusion_probabilities"),
+    "alignment/label_planning": ("label_samples", "label_samples_at_once"),
+    "alignment/prompts/redesign": ("redesign_beside_tests",),
+    "alignment/prompts/suggestions": ("suggestion_worker",),
+    "evaluation/gateway": ("attempts", "budget", "ledger", "shared_state"),
+    "evaluation/runs": ("asked_elsewhere", "batch_restarts", "reaper", "reuse", "run_control"),
+    "labeling/adjudication": ("adjudicate",),
+    "labeling/consensus": ("consensus", "counted"),
+    "labeling/rating": ("next_chat", "raters_at_once", "sixteen_at_once", "who_gets_which_chat"),
+    "labeling/rubric": ("redesign_at_once",),
+    "labeling/transfer": ("import_labels",),
 }
-ON_BOTH_PATHS = tuple(f"tests/{app}/{feature}/" for app, features in ON_BOTH.items() for feature in features)
+ON_BOTH_PATHS = {f"tests/{folder}/test_{name}.py" for folder, names in ON_BOTH.items() for name in names}
 ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
@@ -190,9 +199,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     is_browser = item.get_closest_marker("browser") is not None
     if not item.get_closest_marker("django_db") and not NEED_DATABASE & {*getattr(item, "fixturenames", ())}:
         item.add_marker(pytest.mark.pure)
-    elif item.location[0].startswith(ON_BOTH_PATHS) and not ONCE & {
-        mark.name for mark in item.iter_markers()
-    }:
+    elif item.location[0] in ON_BOTH_PATHS and not ONCE & {mark.name for mark in item.iter_markers()}:
         item.add_marker(pytest.mark.both)
     if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
         item.add_marker(pytest.mark.flaky(reruns=1))

@@ -12,6 +12,8 @@ import grimp
 import pytest
 from django.conf import settings
 
+from tests.conftest import ON_BOTH_PATHS
+
 ROOT: Path = settings.BASE_DIR
 APPS = ("lace_site", "alignment", "evaluation", "labeling", "common")
 LONGEST_LINE = 110
@@ -115,3 +117,7 @@ def test_the_tests_of_a_module_stay_in_one_process(request: pytest.FixtureReques
     """It sets up their rows once. xdist writes the group of a test behind its name."""
     if hasattr(request.config, "workerinput"):
         assert request.node.nodeid.endswith("@tests/test_rooms.py")
+
+
+def test_what_both_databases_run_exists() -> None:
+    assert [path for path in sorted(ON_BOTH_PATHS) if not (ROOT / path).exists()] == []
