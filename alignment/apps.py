@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class AlignmentConfig(AppConfig):
-    """Agreement between people and judge."""
+    """Agreement between raters and judge."""
 
     name = "alignment"
