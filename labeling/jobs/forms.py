@@ -83,7 +83,7 @@ class JobForm(forms.Form):
         help_text="All its members may label, including members who join later.",
     )
     order = forms.ChoiceField(
-        choices=[(LabelingJob.Order.TOPIC, "topics in turn"), (LabelingJob.Order.RANDOM, "random")],
+        choices=[(LabelingJob.Order.TOPIC, "by topic"), (LabelingJob.Order.RANDOM, "random")],
         initial=LabelingJob.Order.TOPIC,
         label="Order of the chats",
     )

@@ -51,7 +51,7 @@ def regression_filters(only: RegressionFilter) -> list[dict[str, Any]]:
     criteria = Criterion.objects.order_by("rubric", "dimension__position", "position")
     return [
         _filter("criterion", "Criterion", only.criterion, [(row.key, row.name) for row in criteria]),
-        _filter("state", "State", only.state, list(STATES)),
+        _filter("state", "Status", only.state, list(STATES)),
     ]
 
 

@@ -134,7 +134,7 @@ def run_filters(only: RunFilter) -> list[dict[str, Any]]:
     """Return the filters of the list with their options; one query."""
     sets = ChatSet.objects.order_by("name").values_list("pk", "name")
     return [
-        _filter("state", "State", only.state, list(Run.State.choices)),
+        _filter("state", "Status", only.state, list(Run.State.choices)),
         _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
         _filter("engine", "Engine", only.engine, [(name, name) for name in (*Engine.values, OUTSIDE)]),
         _filter("purpose", "Purpose", only.purpose, list(Run.Purpose.choices)),
