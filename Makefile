@@ -47,7 +47,7 @@ test: $(VENV)/.dev browser
 
 test-all: test
 	$(PYTEST) -m heavy tests
-	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure and (flow or not browser)" tests
+	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure and not sweep and (flow or not browser)" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -163,7 +163,7 @@ def uses_rows_once(item: pytest.Item) -> bool:
 GROUPS = {
     "browser": "needs a real browser, so one database is enough: SQLite",
     "flow": "a browser test that walks a whole way; `make test-all` runs it on PostgreSQL, too",
-    "sweep": "asks every route; `make test` runs it on SQLite alone",
+    "sweep": "asks every route, so one database is enough: SQLite",
     "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
     "both": "`make test` runs it on PostgreSQL, too (set here, from its file)",
