@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import socket
 import tempfile
 import time
@@ -34,11 +33,11 @@ from labeling.people.services.roles import rater_for
 from labeling.rating.services.leases import assignment_next
 from labeling.rubric.services.rubric import rubric_import
 from lace_site.management.commands.serve import start, stop, web_command
+from tests.browsing import browser_path
 
 CHATS, CRITERIA, LONG_CHAT = 30, 10, 200
 WARM = 3  # chats at the beginning that are not counted
 SAVED_MS, NEXT_MS, OPEN_S, WEIGHT_KB = 150.0, 300.0, 1.0, 150.0
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACES = {"hurried": 0.12, "unhurried": 0.5}  # seconds from key to key, the one that submits among them
 PATIENCE = 30
 
@@ -125,9 +124,8 @@ def served() -> Iterator[str]:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """The system's Chromium."""
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         yield chromium
         chromium.close()
 

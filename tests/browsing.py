@@ -1,5 +1,6 @@
 """What tests in a real browser share."""
 
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
@@ -15,7 +16,14 @@ from tests.factories.rows import make_user
 
 SIZES = ((1440, 900), (390, 844))
 Scheme = Literal["light", "dark"]
+# The headless shell first: it draws no window, which halves the time.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 schemes: tuple[Scheme, ...] = ("light", "dark")  # see the fixture `each_scheme`
+
+
+def browser_path() -> str | None:
+    """The first of `BROWSERS` that this machine has."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def watch(page: Page, said: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 import threading
 import time
 from collections import Counter
@@ -225,9 +224,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # ---------- browser ----------
 
-# The headless shell first: it draws no window, which halves the time.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-
 
 @pytest.fixture(autouse=True)
 def nothing_on_its_way(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -254,11 +250,11 @@ def base_url() -> None:
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """The system's Chromium; without one a named skip, on CI a failure."""
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = browsing.browser_path()
     if path is None and os.environ.get("CI", "").lower() in {"1", "true"}:
-        pytest.fail("CI needs a browser: no " + ", ".join(BROWSERS))
+        pytest.fail("CI needs a browser: no " + ", ".join(browsing.BROWSERS))
     if path is None:
-        pytest.skip("no browser here: " + ", ".join(BROWSERS))
+        pytest.skip("no browser here: " + ", ".join(browsing.BROWSERS))
     # Django refuses the ORM in a thread with a running event loop, and Playwright leaves one in this thread.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     return {**browser_type_launch_args, "executable_path": path, "args": ["--no-sandbox"]}

@@ -1,6 +1,6 @@
 """Fixtures of the alignment pages' tests: a compared workspace, and who looks at it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 
@@ -28,13 +28,20 @@ from tests.stub_endpoint import StubEndpoint
 
 
 @pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", make_compared)
+def compared_builder(request: pytest.FixtureRequest) -> Callable[[], Compared]:
+    """A module that wants other rows has its own `build_compared`."""
+    build: Callable[[], Compared] = getattr(request.module, "build_compared", make_compared)
+    return build
+
+
+@pytest.fixture(scope="module")
+def compared_once(rows_once: RowsOnce, compared_builder: Callable[[], Compared]) -> Compared | None:
+    return rows_once("compared", compared_builder)
 
 
 @pytest.fixture
-def compared(compared_once: Compared | None, db: None) -> Compared:
-    return deepcopy(compared_once) or make_compared()
+def compared(compared_once: Compared | None, compared_builder: Callable[[], Compared], db: None) -> Compared:
+    return deepcopy(compared_once) or compared_builder()
 
 
 @pytest.fixture

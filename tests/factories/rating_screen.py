@@ -14,7 +14,11 @@ from tests import browsing
 from tests.factories.labelling_job import Desk
 
 KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"
-MOUSE_EVENTS = "mousedown mouseup mousemove pointerdown wheel".split()  # noqa: SIM905
+# Moves are not counted: the browser reports one by itself when a page changes below the pointer.
+COUNT_MOUSE = """for (const kind of ["mousedown", "mouseup", "pointerdown", "wheel"])
+    addEventListener(kind, () => {
+        sessionStorage.setItem("mouse", Number(sessionStorage.getItem("mouse")) + 1);
+    }, true);"""
 
 
 def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> None:
@@ -54,3 +58,14 @@ def save_elsewhere(desk: Desk, *, value: bool, criterion: int = 0) -> None:
 def forgive(problems: list[str], *causes: str) -> None:
     """Failed requests that the test asked for are no problem."""
     problems[:] = [text for text in problems if not any(cause in text for cause in causes)]
+
+
+def watch_mouse(page: Page) -> None:
+    """Count what the mouse does from now on, on this page and those that follow; see `mouse_uses`."""
+    page.evaluate(COUNT_MOUSE)
+    page.add_init_script(COUNT_MOUSE)
+
+
+def mouse_uses(page: Page) -> int:
+    """How often a button or the wheel was used since `watch_mouse`."""
+    return int(page.evaluate('Number(sessionStorage.getItem("mouse"))'))

@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
 from django.test import Client
 
-from tests.cases import ANSWER, NOBODY, get
+from tests.cases import ANSWER, NOBODY, UNSAFE, get
 from tests.routes import ROUTES, address, in_world, own_routes, send
 from tests.world import World
 
 # The one answer that shows the judge's view: of a chat that was submitted, where the workspace reveals it.
 REVEAL = ("api_reveal", "submitted_assignment")
+by_reading_then_writing = pytest.mark.parametrize(
+    "by", [pytest.param(["GET"], id="GET"), pytest.param(UNSAFE, id="unsafe", marks=pytest.mark.heavy)]
+)
 
 
 def as_text(response: Any) -> str:

@@ -1,7 +1,6 @@
 """The report on one criterion in a real browser: accessible, no wider than the screen, its cells lead on."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from django.urls import reverse
@@ -13,7 +12,6 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.browsing import assert_fine, lead_signed_in
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, cell, make_compared
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
@@ -32,16 +30,6 @@ def build_compared() -> Compared:
     Chat.objects.filter(pk__in=Chat.objects.order_by("pk")[:50]).update(topic=topic, message_count=40)
     Rater.objects.filter(name="cleo").update(name="Cleopatra-of-the-second-floor " * 3)
     return compared
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
@@ -12,7 +11,6 @@ from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
 from labeling.models.people import Role
 from tests.browsing import assert_fine, watch
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_user
@@ -26,16 +24,6 @@ def build_compared() -> Compared:
     compared = make_compared()
     misalignments_refresh(compared.run)
     return compared
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

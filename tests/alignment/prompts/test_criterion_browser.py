@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -12,7 +11,6 @@ from evaluation.models.prompts import PromptVersion
 from labeling.models.labels import RaterNote
 from labeling.models.people import Rater, Role, User
 from tests.browsing import assert_fine
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.prompt_versions import a_test, a_version, example_chat, promote, run_of
 from tests.factories.rater_quality import polite
@@ -54,16 +52,6 @@ def build_compared() -> Compared:
         client_id=uuid.uuid4(),
     )
     return compared
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Quality pages in a real browser: the team's keys, the matrix's heads, accessibility, phones."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from django.utils import timezone
@@ -11,25 +10,10 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import Rater
 from tests.browsing import assert_fine, lead_signed_in
-from tests.database import RowsOnce
-from tests.factories.compared_runs import Compared, make_compared
+from tests.factories.compared_runs import Compared
 from tests.factories.rater_quality import job_of, pages, polite
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def build_compared() -> Compared:
-    return make_compared()
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """API of regression tests and policies: start, estimate, read, control, release; errors by field."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +19,6 @@ from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared
 from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
@@ -29,7 +27,6 @@ from tests.factories.gate_reference import (
     carried_out,
     champion_of,
     judging,
-    make_golden,
     version_of,
 )
 from tests.factories.gate_verdicts import verdicts
@@ -59,22 +56,6 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
     purge_tasks()
     with answering(settings, judging(wrong={MARK: 1, OTHER: 20})) as endpoint:
         yield endpoint
-
-
-def build_golden() -> ChatSet:
-    chat_set = make_golden()
-    version_of()
-    return chat_set
-
-
-@pytest.fixture(scope="module")
-def golden_once(rows_once: RowsOnce) -> ChatSet | None:
-    return rows_once("golden", build_golden)
-
-
-@pytest.fixture
-def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
-    return deepcopy(golden_once) or build_golden()
 
 
 def post(client: Client, name: str, body: dict[str, Any] | None = None, *args: Any) -> Any:

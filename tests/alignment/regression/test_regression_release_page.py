@@ -1,7 +1,6 @@
 """One regression test's page: pause, resume, cancel; release of what passed, and of what did not."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, text_of
 from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
@@ -31,7 +29,6 @@ from tests.factories.gate_reference import (
     carried_out,
     champion_of,
     judging,
-    make_golden,
     version_of,
 )
 from tests.factories.gate_verdicts import verdicts
@@ -50,22 +47,6 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
     purge_tasks()
     with answering(settings, judging(champion=1, wrong={MARK: 1, OTHER: 20})) as endpoint:
         yield endpoint
-
-
-def build_golden() -> ChatSet:
-    chat_set = make_golden()
-    version_of()
-    return chat_set
-
-
-@pytest.fixture(scope="module")
-def golden_once(rows_once: RowsOnce) -> ChatSet | None:
-    return rows_once("golden", build_golden)
-
-
-@pytest.fixture
-def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
-    return deepcopy(golden_once) or build_golden()
 
 
 def start(client: Client, golden: ChatSet, **fields: Any) -> RegressionTest:

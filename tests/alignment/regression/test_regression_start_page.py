@@ -1,7 +1,6 @@
 """Start of a regression test from the page: estimate, power, repeated submissions."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User
-from tests.database import RowsOnce
 from tests.factories.compared_runs import text_of
 from tests.factories.gate_reference import (
     CHATS,
@@ -57,16 +55,6 @@ def build_golden() -> ChatSet:
     for key in ("polite", "exact"):
         version_of(key)
     return chat_set
-
-
-@pytest.fixture(scope="module")
-def golden_once(rows_once: RowsOnce) -> ChatSet | None:
-    return rows_once("golden", build_golden)
-
-
-@pytest.fixture
-def golden(golden_once: ChatSet | None, stub: StubEndpoint, transactional_db: None) -> ChatSet:
-    return deepcopy(golden_once) or build_golden()
 
 
 def choose(golden: ChatSet, **fields: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A lead in a real browser, from the sign-in to a disagreeing chat; accessibility and CSP of every page."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from django.urls import reverse
@@ -11,7 +10,6 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.models.judges import Judge
 from labeling.models.people import Rater
 from tests.browsing import assert_fine, lead_signed_in
-from tests.database import RowsOnce
 from tests.factories.compared_runs import HUMAN, JUDGE, Compared, cell, chat_url, make_compared, urls
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,16 +21,6 @@ def build_compared() -> Compared:
     Judge.objects.update(config={"demo": True, "endpoint": "embedded:abc"})
     Rater.objects.filter(name="anna").update(kind=Rater.Kind.DEMO)
     return compared
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

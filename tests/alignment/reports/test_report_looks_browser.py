@@ -1,7 +1,6 @@
 """The leads' pages in a real browser: names of any length, paper, keyboard, and the way back."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from django.urls import reverse
@@ -14,7 +13,6 @@ from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, Rubric
 from tests.browsing import SIZES, faults, lead_signed_in
-from tests.database import RowsOnce
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, make_compared, urls
 
@@ -50,16 +48,6 @@ def build_compared() -> Compared:
         topic = Topic.objects.create(key=f"t{n}", name=f"{n}{word[:190]}")
         Chat.objects.filter(external_id=f"chat-{n}").update(topic=topic)
     return compared
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from labeling.models.people import AuditEvent, Role
 from labeling.models.rubric import CriterionVersion
 from tests.browsing import assert_fine
 from tests.factories.many_labels import Item, label, labelled_item
-from tests.factories.rating_screen import MOUSE_EVENTS, sign_in
+from tests.factories.rating_screen import mouse_uses, sign_in, watch_mouse
 from tests.factories.rows import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -67,17 +67,11 @@ def start(page: Page) -> None:
 
 def test_the_queue_is_worked_off_with_keys_alone(screen: Page) -> None:
     start(screen)
-    screen.evaluate(
-        """kinds => {
-            window.mouse = 0;
-            kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true));
-        }""",
-        MOUSE_EVENTS,
-    )
+    watch_mouse(screen)
     screen.keyboard.press("f")
     expect(screen.locator("#reason")).to_be_focused()
     screen.keyboard.type("The bot is rude, jk tfn.")
-    assert screen.evaluate("window.mouse") == 0
+    assert mouse_uses(screen) == 0
     screen.keyboard.press("Control+Enter")
     on(screen, "correct")
     expect(screen.locator(".toast")).to_contain_text("Decided False: Polite")

@@ -20,11 +20,11 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import Role, Workspace
 from labeling.rating.services.leases import assignment_next
 from labeling.rating.services.submission import assignment_submit
-from tests.cases import ANSWER, UNSAFE
+from tests.cases import ANSWER
 from tests.database import RowsOnce
 from tests.factories.api_calls import label_url, signed_in
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
-from tests.factories.route_calls import REVEAL, as_text, ask, calls, without_tokens
+from tests.factories.route_calls import REVEAL, as_text, ask, by_reading_then_writing, calls, without_tokens
 from tests.factories.rows import make_user
 from tests.routes import url_of
 from tests.world import CANARY, World, give_away_judge, give_away_people, make_world, rolled_back
@@ -62,9 +62,7 @@ def leaks(world: World, *methods: str) -> list[str]:
 # ---------- before submitting ----------
 
 
-@pytest.mark.parametrize(
-    "by", [pytest.param(["GET"], id="GET"), pytest.param(UNSAFE, id="unsafe", marks=pytest.mark.heavy)]
-)
+@by_reading_then_writing
 def test_no_route_says_a_word_of_the_judge_or_of_others_before_submitting(
     world: World, by: Sequence[str]
 ) -> None:

@@ -20,12 +20,11 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 from labeling.people.services.tokens import token_create
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
-from tests.cases import UNSAFE
 from tests.database import RowsOnce
 from tests.factories.api_calls import label_url, put, signed_in
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
-from tests.factories.route_calls import as_text, ask, calls
+from tests.factories.route_calls import as_text, ask, by_reading_then_writing, calls
 from tests.factories.rows import make_rater, make_user
 from tests.world import World, make_world, rolled_back
 
@@ -81,9 +80,7 @@ def telling(world: World, person: str, among: Collection[str] = (), *, by: Seque
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(
-    "by", [pytest.param(["GET"], id="GET"), pytest.param(UNSAFE, id="unsafe", marks=pytest.mark.heavy)]
-)
+@by_reading_then_writing
 def test_no_route_shows_a_lead_the_labels_of_others_on_a_chat_they_hold(
     world: World, by: Sequence[str]
 ) -> None:

@@ -9,13 +9,14 @@ from labeling.models.labels import Assignment, Label
 from labeling.models.rubric import RubricGuideline
 from tests.factories.labelling_job import Desk
 from tests.factories.rating_screen import (
-    MOUSE_EVENTS,
     answers,
     forgive,
+    mouse_uses,
     question,
     ready,
     save_elsewhere,
     saved,
+    watch_mouse,
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -112,13 +113,7 @@ def test_the_last_chat_of_a_job_leads_to_the_queue(ahead: Page) -> None:
 def test_keys_answer_once_after_many_chats_in_one_page(ahead: Page, desk: Desk) -> None:
     """Nothing of an earlier chat listens on: no key counts twice, no mouse was needed."""
     desk.job.raters.remove(desk.raters[1])  # who would wait for the last chat
-    ahead.evaluate(
-        """kinds => {
-            window.mouse = 0;
-            kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true));
-        }""",
-        MOUSE_EVENTS,
-    )
+    watch_mouse(ahead)
     finish(ahead)
     expect(ahead.locator("h1")).to_contain_text("chat-2")
     finish(ahead)
@@ -128,7 +123,7 @@ def test_keys_answer_once_after_many_chats_in_one_page(ahead: Page, desk: Desk) 
     ahead.keyboard.press("t")
     expect(question(ahead)).to_have_text("Is honest so?")
     saved(ahead)
-    assert ahead.evaluate("window.mouse") == 0
+    assert mouse_uses(ahead) == 0
     assert answers()["brief"] is True
 
 

@@ -12,7 +12,16 @@ from labeling.models.labels import Assignment, Label
 from labeling.rating.services.leases import assignment_next
 from tests.browsing import assert_fine
 from tests.factories.labelling_job import Desk, answer_all, expire, user_of
-from tests.factories.rating_screen import KEYS, MOUSE_EVENTS, answers, question, ready, saved, sign_in
+from tests.factories.rating_screen import (
+    KEYS,
+    answers,
+    mouse_uses,
+    question,
+    ready,
+    saved,
+    sign_in,
+    watch_mouse,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -23,13 +32,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_chat_is_labelled_submitted_and_followed_by_the_next_with_keys_alone(
     screen: Page, desk: Desk
 ) -> None:
-    screen.evaluate(
-        """kinds => {
-            window.mouse = 0;
-            kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true));
-        }""",
-        MOUSE_EVENTS,
-    )
+    watch_mouse(screen)
     expect(question(screen)).to_have_text("Is polite so?")
     expect(screen.locator("#submit")).to_be_disabled()
     for key, following in (("t", "brief"), ("2", "honest"), ("1", "correct"), ("n", "correct")):
@@ -38,7 +41,7 @@ def test_a_chat_is_labelled_submitted_and_followed_by_the_next_with_keys_alone(
     expect(screen.locator("#why")).to_have_text("All answered")
     saved(screen)
     assert answers() == {"polite": True, "brief": False, "honest": True, "correct": None}
-    assert screen.evaluate("window.mouse") == 0
+    assert mouse_uses(screen) == 0
     screen.keyboard.press("Control+Enter")
     expect(screen.locator(".dock > span").first).to_have_text("2 of 3")
     assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == 1

@@ -13,15 +13,12 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label
 from tests.factories.labelling_job import Desk, make_desk, user_of
-from tests.factories.rating_screen import MOUSE_EVENTS, no_chat_ahead, sign_in
+from tests.factories.rating_screen import mouse_uses, no_chat_ahead, sign_in, watch_mouse
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 FEW, MANY, CRITERIA = 8, 40, 10
 MOST_KB = 150
-COUNT_MOUSE = f"""for (const kind of {MOUSE_EVENTS}) addEventListener(kind, () => {{
-    sessionStorage.setItem("mouse", Number(sessionStorage.getItem("mouse")) + 1);
-}}, true);"""
 
 
 def ten_criteria(chats: int = FEW) -> Desk:
@@ -41,7 +38,7 @@ def test_many_chats_with_ten_criteria_need_no_mouse(
 ) -> None:
     desk = ten_criteria(chats)
     sign_in(context, live_server, user_of(desk.rater))
-    page.add_init_script(COUNT_MOUSE)
+    watch_mouse(page)
     page.goto(live_server.url + reverse("labeling:queue"))
     page.get_by_role("button", name="Start chat 1").press("Enter")
     for number in range(1, chats + 1):
@@ -52,7 +49,7 @@ def test_many_chats_with_ten_criteria_need_no_mouse(
         expect(page.locator("#why")).to_have_text("All answered")
         page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("All done", timeout=60_000)
-    assert page.evaluate("sessionStorage.getItem('mouse')") is None
+    assert mouse_uses(page) == 0
     assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == chats
     found = {
         (chat, key): value

@@ -1,7 +1,6 @@
 """Redesigning a criterion in a real browser, by keyboard; axe, CSP, narrow and dark screens."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,7 +8,6 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.rubric import Criterion
 from tests.browsing import assert_fine, lead_signed_in
-from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, make_compared
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -19,16 +17,6 @@ PAGE = "/criteria/polite/redesign/"
 
 def build_compared() -> Compared:
     return make_compared(chats=12)
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce) -> Compared | None:
-    return rows_once("compared", build_compared)
-
-
-@pytest.fixture
-def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
-    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture
