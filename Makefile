@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
-WORKERS ?= 2
+WORKERS ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo dev test test-all browser lint bench clean
@@ -47,7 +47,7 @@ test: $(VENV)/.dev browser
 
 test-all: test
 	$(PYTEST) -m heavy tests
-	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure and not sweep and (flow or not browser)" tests
+	$(ON_POSTGRES) $(PYTEST) -m "flow or not (both or pure or sweep or browser or heavy)" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -161,9 +161,9 @@ def uses_rows_once(item: pytest.Item) -> bool:
 
 GROUPS = {
     "browser": "needs a real browser, so one database is enough: SQLite",
-    "flow": "a browser test that walks a whole way; `make test-all` runs it on PostgreSQL, too",
+    "flow": "walks a whole way, or kills processes: PostgreSQL runs it even if heavy or in a browser",
     "sweep": "asks every route, so one database is enough: SQLite",
-    "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
+    "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it, on SQLite",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
     "both": "`make test` runs it on PostgreSQL, too (set here, from its file)",
 }

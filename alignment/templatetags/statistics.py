@@ -6,24 +6,13 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from alignment.reports.core.registry import BY_KEY
 from common import plots
-from common.templatetags.display import count, estimate, interval, number, pick, pick_path, readable
+from common.templatetags.display import count, estimate, interval, number, pick, pick_path
 from labeling.templatetags.labels import ANSWERS, answer_key
 
 register = template.Library()
 
-STATISTICS = {
-    "balanced_accuracy": "Balanced accuracy",
-    "tpr": "TPR (raters answered True)",
-    "tnr": "TNR (raters answered False)",
-    "gwet_ac1": "AC1",
-    "kappa": "Cohen κ",
-    "accuracy": "Accuracy",
-    "precision": "Precision",
-    "f1": "F1",
-    "mcc": "MCC",
-    "pabak": "PABAK",
-}
 JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
 CEILING = "human ceiling"
 RATER_LANES = (
@@ -92,7 +81,7 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
 def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | None = None) -> dict[str, Any]:
     """Plot one statistic as a dot with its interval and the human ceiling as a tick."""
     lane = plots.Lane(
-        STATISTICS.get(name, readable(name)),
+        BY_KEY[name].label,
         estimate(pick(holder, name)),
         css="judge",
         big=name == "balanced_accuracy",

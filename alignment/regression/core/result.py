@@ -7,18 +7,11 @@ from xml.etree import ElementTree
 from alignment.regression.core.evidence import CriterionEvidence, Evidence
 from alignment.regression.core.gate import Decision
 from alignment.reports.core.judge_side import judge_statistics
+from alignment.reports.core.registry import Table, columns
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import RESAMPLES
 
-# Statistics of either judge, in page order: name in tables, key in JSON.
-STATISTICS = (
-    ("TPR", "tpr"),
-    ("TNR", "tnr"),
-    ("balanced accuracy", "balanced_accuracy"),
-    ("AC1", "gwet_ac1"),
-    ("kappa", "kappa"),
-)
 WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 
 
@@ -77,7 +70,7 @@ def _criterion(criterion: CriterionEvidence, noise: Estimate | None, seed: int) 
 def _judge(criterion: CriterionEvidence, table: Confusion, seed: int) -> dict[str, Any]:
     """Confusion matrix and statistics of one judge; `no_verdict` counts answers other than True and False."""
     every = judge_statistics(table, seed=seed)
-    statistics = {name: every[name] for _, name in STATISTICS}
+    statistics = {one.key: every[one.key] for one in columns(Table.REGRESSION)}
     return {
         "confusion": {"tp": table.tp, "fn": table.fn, "fp": table.fp, "tn": table.tn},
         "no_verdict": criterion.n - table.n,
@@ -98,7 +91,7 @@ def markdown_summary(answer: Mapping[str, Any], *, title: str) -> str:
     lines += [f"- {_cell(reason)}" for reason in answer["reasons"]]
     if answer.get("more_labels"):
         lines.append(f"- about {answer['more_labels']:,} more labelled chats are needed")
-    names = ["criterion", "n", "fixed", "broken", *(name for name, _ in STATISTICS), "change"]
+    names = ["criterion", "n", "fixed", "broken", *(one.head for one in columns(Table.REGRESSION)), "change"]
     lines += ["", f"| {' | '.join(names)} |", f"| --- |{' ---: |' * (len(names) - 1)}"]
     lines += [f"| {' | '.join(_row(row))} |" for row in answer.get("criteria", ())]
     return "\n".join(lines) + "\n"
@@ -124,7 +117,10 @@ def junit_xml(answer: Mapping[str, Any], *, title: str) -> str:
 
 
 def _row(row: Mapping[str, Any]) -> list[str]:
-    rates = [f"{_number(row['before'].get(key))} → {_number(row['after'].get(key))}" for _, key in STATISTICS]
+    rates = [
+        f"{_number(row['before'].get(one.key))} → {_number(row['after'].get(one.key))}"
+        for one in columns(Table.REGRESSION)
+    ]
     counts = [str(row[name]) for name in ("n", "fixed", "broken")]
     return [f"`{row['key']}`", *counts, *rates, _change(row["change"])]
 

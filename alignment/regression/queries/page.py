@@ -13,6 +13,7 @@ from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
 from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
 from alignment.regression.queries.tests import gate_policy
+from alignment.reports.core.registry import BY_KEY, SHOWN, Table
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from common import plots
@@ -31,16 +32,6 @@ RUNS = (
     ("confirm_run", "Candidate again"),
 )
 RATES = ("balanced_accuracy", "tpr", "tnr")
-# Always shown together: if nearly all chats are True, kappa is low and AC1 high.
-BEYOND_CHANCE = ("gwet_ac1", "kappa")
-NAMES = {
-    "right": "Accuracy",
-    "balanced_accuracy": "Balanced accuracy",
-    "tpr": "TPR",
-    "tnr": "TNR",
-    "gwet_ac1": "AC1",
-    "kappa": "Cohen κ",
-}
 CELLS = ("still_right", "broken", "fixed", "still_wrong")
 LANE = 15  # px between the dot of before and the one of after
 
@@ -200,16 +191,16 @@ def _rates(counts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the statistics before and after, accuracy first, because the gate tests it."""
     n = counts["n"]
     before, after = (
-        {**counts[side], "right": proportion(right, n, reason="no chat").as_json()}
+        {**counts[side], "accuracy": proportion(right, n, reason="no chat").as_json()}
         for side, right in (
             ("before", counts["still_right"] + counts["broken"]),
             ("after", counts["still_right"] + counts["fixed"]),
         )
     )
-    # Old tests have none of these stored.
-    keys = ("right", *RATES, *(key for key in BEYOND_CHANCE if key in before))
+    # Old tests did not store all of them.
+    keys = [key for key in SHOWN[Table.REGRESSION_PAGE] if key in before]
     rows: list[dict[str, Any]] = [
-        {"name": NAMES[key], "before": _statistic(before, key), "after": _statistic(after, key)}
+        {"name": BY_KEY[key].label, "before": _statistic(before, key), "after": _statistic(after, key)}
         for key in keys
     ]
     rows[0]["change"] = counts["change"]

@@ -268,6 +268,8 @@ class Table(StrEnum):
     CRITERION_RATERS = "criterion_raters"
     STORED_JUDGE = "stored_judge"  # stored report: narrow enough for A4
     STORED_JUDGE_MORE = "stored_judge_more"
+    REGRESSION = "regression"  # Markdown and JSON, of either judge
+    REGRESSION_PAGE = "regression_page"
     TERMINAL_JUDGE = "terminal_judge"
     TERMINAL_RATERS = "terminal_raters"  # without a judge
     CSV_COUNTS = "csv_counts"
@@ -278,11 +280,14 @@ class Table(StrEnum):
 
 _JUDGE_ORDER = ("balanced_accuracy", "tpr", "tnr", "accuracy", "precision", "f1", "mcc", "kappa")
 _RATERS_ORDER = ("human.percent_agreement", "human.krippendorff_alpha", "human.fleiss_kappa")
+_RATES = ("tpr", "tnr", "balanced_accuracy")
+# Always shown together: if nearly all chats are True, kappa is low and AC1 high.
+_BEYOND_CHANCE = ("gwet_ac1", "kappa")
 _NO_HUMAN_ANSWER = ("unlabelled", "unresolved", "not_applicable")
 _PASS_RATES = ("pass_rate.human", "pass_rate.judge", "pass_rate.judge_corrected")
 
 SHOWN: Mapping[Table, tuple[str, ...]] = {
-    Table.OVERVIEW: ("n", "prevalence", "gwet_ac1", "kappa"),
+    Table.OVERVIEW: ("n", "prevalence", *_BEYOND_CHANCE),
     Table.OVERVIEW_RATERS: ("n", "prevalence", "human.raters", "human.overlap"),
     Table.JUDGE: ("n", _JUDGE_ORDER[0], "human.ceiling", *_JUDGE_ORDER[1:], "gwet_ac1", "pabak"),
     Table.RATERS: ("human.raters", "human.overlap", *_RATERS_ORDER, "human.gwet_ac1", "human.ceiling"),
@@ -291,7 +296,7 @@ SHOWN: Mapping[Table, tuple[str, ...]] = {
     Table.EXCLUDED: (*_NO_HUMAN_ANSWER, "no_verdict", "judge_not_applicable"),
     Table.EXCLUDED_RATERS: _NO_HUMAN_ANSWER,
     Table.CRITERION_JUDGE: (
-        *("balanced_accuracy", "tpr", "tnr", "gwet_ac1", "kappa"),
+        *("balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
         *("accuracy", "precision", "f1", "mcc", "pabak"),
     ),
     Table.CRITERION_RATERS: (
@@ -299,10 +304,11 @@ SHOWN: Mapping[Table, tuple[str, ...]] = {
         *("human.fleiss_kappa", "human.percent_agreement"),
     ),
     Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "precision"),
-    Table.STORED_JUDGE_MORE: ("prevalence", "gwet_ac1", "kappa", "f1", "mcc", "pabak"),
-    Table.TERMINAL_JUDGE: (
-        *("n", "prevalence", "tpr", "tnr", "balanced_accuracy", "gwet_ac1", "kappa", "human.ceiling"),
-    ),
+    Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "f1", "mcc", "pabak"),
+    Table.REGRESSION: (*_RATES, *_BEYOND_CHANCE),
+    # Accuracy first: the gate tests it.
+    Table.REGRESSION_PAGE: ("accuracy", "balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
+    Table.TERMINAL_JUDGE: (*("n", "prevalence", *_RATES, *_BEYOND_CHANCE, "human.ceiling"),),
     Table.TERMINAL_RATERS: (
         *("n", "prevalence", "human.raters", "human.overlap", "human.percent_agreement"),
         *("human.krippendorff_alpha", "human.gwet_ac1", "human.ceiling"),

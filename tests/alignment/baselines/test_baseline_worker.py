@@ -74,6 +74,7 @@ def left_behind() -> BaselineTraining:
     return row
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_after_a_kill_of_all_workers_others_train_and_the_page_shows_the_figures(
     compared: Compared, lead: Client, tmp_path: Path
@@ -88,6 +89,7 @@ def test_after_a_kill_of_all_workers_others_train_and_the_page_shows_the_figures
     assert "Bag of words, balanced" in text_of(lead.get(url(compared, "alignment:baselines"), headers=HTMX))
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_after_a_kill_of_the_process_that_trains_another_one_does(
     compared: Compared, lead: Client, tmp_path: Path

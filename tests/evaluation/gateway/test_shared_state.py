@@ -151,6 +151,7 @@ async def one_call(throttle: SharedThrottle, outcome: Outcome) -> None:
     throttle.leave()
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_failures_that_one_worker_saw_hold_back_another_until_the_first_answer(broker_url: str) -> None:
     async def scenario() -> None:
@@ -185,6 +186,7 @@ def test_a_pause_that_one_worker_received_holds_for_another(broker_url: str) -> 
     asyncio.run(scenario())
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_four_processes_keep_one_limit_together(broker_url: str) -> None:
     options = {"calls": 45, "in_flight": 12, "requests_per_minute": 1800, "broker_url": broker_url}

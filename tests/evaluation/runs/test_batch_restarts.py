@@ -43,6 +43,7 @@ def test_a_step_whose_reply_was_lost_is_not_done_twice(settings: Settings, lost:
     assert outcomes() == ["answered", "answered"]
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_a_process_that_is_killed_while_it_waits_leaves_its_batch_to_the_next(settings: Settings) -> None:
     workspace("polite", chats=3)

@@ -27,6 +27,7 @@ def server(settings: Settings) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, tmp_path: Path) -> None:
     run = not_enqueued(launched(workspace("polite", chats=CHATS)))
@@ -42,6 +43,7 @@ def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, 
     assert found.repeated <= KILLS * SLOTS
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
     server: Server, settings: Settings
@@ -56,6 +58,7 @@ def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
     assert server.counts()["requests"] == Attempt.objects.count() == 20
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_a_chat_that_kills_its_worker_is_parked_and_the_others_are_judged(
     server: Server, tmp_path: Path

@@ -93,6 +93,7 @@ def assert_resumes_without_asking_a_stored_question(stub: StubEndpoint) -> None:
     assert sum(asked.values()) - len(asked) == cut_short
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_kill_9_loses_nothing_and_pays_for_no_answer_twice() -> None:
     workspace("polite", chats=CHATS)
@@ -104,6 +105,7 @@ def test_kill_9_loses_nothing_and_pays_for_no_answer_twice() -> None:
     assert not WorkerLease.objects.filter(units__isnull=False).exists()
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_ctrl_c_exits_4_gives_everything_back_and_says_how_to_go_on() -> None:
     workspace("polite", chats=CHATS)

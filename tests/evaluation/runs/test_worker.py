@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CHATS = 6
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings, tmp_path: Path) -> None:
     with answering(settings, always(True)) as stub:
@@ -30,6 +31,7 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings,
     assert Attempt.objects.filter(outcome="answered").count() == CHATS
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_stopped_workers_wait_for_the_answers_on_their_way_and_reopen_the_rest(
     settings: Settings, tmp_path: Path

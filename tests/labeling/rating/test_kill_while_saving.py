@@ -110,6 +110,7 @@ def save_until_cut_off(client: httpx2.Client, assignment: Assignment, log: Sent)
         number += 1
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_every_answered_save_is_there_after_kill_9_and_a_restart() -> None:
     desk = make_desk(chats=RATERS, raters=RATERS, keys=KEYS)

@@ -30,9 +30,10 @@ def desk(transactional_db: None) -> Desk:
     return ten_criteria()
 
 
-@pytest.mark.flow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("chats", [FEW, pytest.param(MANY, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(
+    "chats", [pytest.param(FEW, marks=pytest.mark.flow), pytest.param(MANY, marks=pytest.mark.heavy)]
+)
 def test_many_chats_with_ten_criteria_need_no_mouse(
     page: Page, context: BrowserContext, live_server: LiveServer, chats: int
 ) -> None:

@@ -80,6 +80,7 @@ def starved(desk: Desk) -> list[tuple[int, int]]:
     ]
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_every_chat_gets_exactly_the_labels_wanted_and_no_rater_a_chat_twice(desk: Desk) -> None:
     at_once(lambda n: work_until_nothing_is_left(desk, n, submitted), times=RATERS)
@@ -104,6 +105,7 @@ def test_the_last_slots_wanted_by_all_send_nobody_away_while_one_is_free(desk: D
     assert Counter(row.chat_id for row in taken if row) == {chat.pk: OVERLAP for chat in chats}
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_leases_that_run_out_and_chats_that_are_skipped_change_none_of_it(desk: Desk) -> None:
     def act(assignment: Assignment, rater: Rater) -> None:

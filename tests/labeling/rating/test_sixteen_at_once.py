@@ -87,6 +87,7 @@ def test_reveals_are_noted_once(desk: Desk, tabs: list[Client]) -> None:
     assert shown["revealed_at"] is not None and len(shown["verdicts"]) == 2
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_a_save_and_a_reveal_at_once_leave_what_counts_whole(desk: Desk, tabs: list[Client]) -> None:
     """Whichever came first: a change counts in label and consensus, or in neither."""

@@ -33,6 +33,7 @@ def is_state(row: Suggestion, state: str) -> bool:
     return row.state == state
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_a_worker_asks_and_after_a_kill_another_asks_the_very_same(
     waiting: Suggestion, reviser: StubEndpoint, disputes: Disputes, tmp_path: Path

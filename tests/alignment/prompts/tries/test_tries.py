@@ -210,6 +210,7 @@ def test_examples_are_tried_with_the_text(
 # ---------- on the workers ----------
 
 
+@pytest.mark.flow
 @pytest.mark.heavy
 def test_workers_carry_a_try_to_its_end(tmp_path: Path, settings: Settings, author_user: User) -> None:
     with answering(settings, ANSWER) as stub:
