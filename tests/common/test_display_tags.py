@@ -27,9 +27,9 @@ def test_an_interval_below_zero_is_read_without_counting_dashes(low, high, shown
 
 
 def test_a_plot_says_the_same_figures_to_a_screen_reader():
-    one = {"alpha": {"value": -0.1, "low": -0.15, "high": -0.001}}
-    html = render("{% interval_plot one 'alpha' %}", one=one)
-    assert 'aria-label="Alpha −0.10 (−0.15 to 0.00)"' in html
+    one = {"mcc": {"value": -0.1, "low": -0.15, "high": -0.001}}
+    html = render("{% interval_plot one 'mcc' %}", one=one)
+    assert 'aria-label="MCC −0.10 (−0.15 to 0.00)"' in html
 
 
 def test_an_undefined_number_is_a_dash_that_says_why():
