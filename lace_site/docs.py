@@ -41,7 +41,7 @@ def _render() -> None:
 def render_docs(source: Path, target: Path) -> list[Path]:
     """Write every Markdown page below `source` as HTML below `target`, unless it is up to date.
 
-    Returns the pages written. Safe where several processes start at once: each page is replaced whole.
+    Returns the pages written. Safe where several processes start at once: each page is moved in whole.
     """
     written = []
     for page in sorted(source.rglob("*.md")):
@@ -49,7 +49,10 @@ def render_docs(source: Path, target: Path) -> list[Path]:
         if html.exists() and html.stat().st_mtime >= page.stat().st_mtime:
             continue
         html.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=html.parent, suffix=".part", encoding="utf-8", delete=False) as file:
+        # Not below `target`: another process may be listing the files it serves.
+        with NamedTemporaryFile(
+            "w", dir=target.parent, suffix=".part", encoding="utf-8", delete=False
+        ) as file:
             file.write(docs_page(page.read_text(encoding="utf-8"), depth=len(page.relative_to(source).parts)))
         os.chmod(file.name, 0o644)
         Path(file.name).replace(html)

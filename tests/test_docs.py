@@ -34,6 +34,23 @@ def test_a_page_is_rendered_once_and_again_when_it_changes(tmp_path: Path) -> No
     assert render_docs(page.parent, html.parent) == [html]
 
 
+def test_whoever_lists_the_pages_meanwhile_finds_whole_ones_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages, served, seen = tmp_path / "docs", tmp_path / "served" / "html", []
+    pages.mkdir()
+
+    def rendered(text: str, *, depth: int) -> str:
+        seen.append([path.name for path in served.rglob("*")])
+        return text
+
+    monkeypatch.setattr("lace_site.docs.docs_page", rendered)
+    for name in ("a", "b"):
+        (pages / f"{name}.md").write_text(name, encoding="utf-8")
+    render_docs(pages, served)
+    assert seen == [[], ["a.html"]]
+
+
 def test_pages_are_rendered_when_static_files_are_looked_up(tmp_path: Path, settings: Settings) -> None:
     settings.DOCS_DIR = tmp_path
     settings.STATICFILES_DIRS = [("docs", tmp_path)]
