@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
-WORKERS ?= 3
+WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo dev test test-all browser lint bench clean
@@ -39,6 +39,8 @@ browser:
 
 # The groups are explained in tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# Heavy tests wait for processes and leases, so one more at a time uses the cores.
+PYTEST_MORE := $(BIN)/python -m pytest -n $$(($(WORKERS) + 1))
 ON_POSTGRES := $(BIN)/python -m tests.with_postgres
 
 test: $(VENV)/.dev browser
@@ -46,8 +48,8 @@ test: $(VENV)/.dev browser
 	$(ON_POSTGRES) $(PYTEST) -m both tests
 
 test-all: test
-	$(PYTEST) -m heavy tests
-	$(ON_POSTGRES) $(PYTEST) -m "flow or not (both or pure or sweep or browser or heavy)" tests
+	$(PYTEST_MORE) -m heavy tests
+	$(ON_POSTGRES) $(PYTEST_MORE) -m "flow or not (both or pure or sweep or browser or heavy)" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
