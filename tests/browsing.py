@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
@@ -18,7 +18,9 @@ SIZES = ((1440, 900), (390, 844))
 Scheme = Literal["light", "dark"]
 # The headless shell first: it draws no window, which halves the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-schemes: tuple[Scheme, ...] = ("light", "dark")  # see the fixture `each_scheme`
+# See the fixtures `each_scheme` and `both_schemes`.
+schemes: tuple[Scheme, ...] = ("light", "dark")
+every_scheme = False
 
 
 def browser_path() -> str | None:
@@ -65,10 +67,11 @@ def assert_fine(
 ) -> None:
     """In every size axe finds nothing serious and nothing scrolls sideways. The page is loaded once.
 
-    The sizes are light and dark in turn; with `@pytest.mark.usefixtures("each_scheme")` a heavy case starts
-    with dark, so that `make test-all` sees every size in both.
+    The sizes are light and dark in turn. With the fixture `each_scheme` a heavy case starts with dark, with
+    `both_schemes` every size is seen in both, so that `make test-all` sees them all.
     """
-    for (width, height), scheme in zip(sizes, cycle(schemes), strict=False):
+    views = product(sizes, schemes) if every_scheme else zip(sizes, cycle(schemes), strict=False)
+    for (width, height), scheme in views:
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (where, width)
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -271,3 +271,9 @@ def each_scheme(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """For tests with `assert_fine`: the scheme of the first size, the next sizes take turns."""
     if request.param == "dark":
         monkeypatch.setattr(browsing, "schemes", ("dark", "light"))
+
+
+@pytest.fixture
+def both_schemes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For heavy tests with `assert_fine`: every size in both schemes, on a page that is loaded once."""
+    monkeypatch.setattr(browsing, "every_scheme", True)

@@ -58,7 +58,7 @@ def test_a_cell_opens_its_chats_and_leads_back(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:

@@ -113,7 +113,7 @@ def test_the_line_over_versions_is_chosen_and_its_table_is_below(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(author: Page, live_server: LiveServer) -> None:
     for url in (
         "/criteria/",

@@ -290,7 +290,7 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     editor: Page,
     live_server: LiveServer,

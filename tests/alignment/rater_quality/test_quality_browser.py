@@ -89,7 +89,7 @@ def test_the_heads_of_a_large_matrix_stay_in_view(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,
     live_server: LiveServer,

@@ -140,7 +140,7 @@ def test_the_estimate_rests_while_nobody_touches_the_form(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(lead: Page, live_server: LiveServer) -> None:
     compared = make_compared()
     several = [verdicts(right=200, ceiling=0.9), verdicts(fixed=2, broken=4, right=194, key="wrong_fact")]

@@ -76,7 +76,7 @@ def test_a_quote_of_either_judge_leads_to_its_turn(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, tested: DecidedTest
 ) -> None:

@@ -101,7 +101,7 @@ def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:

@@ -101,7 +101,7 @@ def test_pause_keeps_the_focus_while_the_page_follows_and_cancel_asks_once_more(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, run: Run
 ) -> None:

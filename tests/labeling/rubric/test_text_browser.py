@@ -78,7 +78,7 @@ def pages(desk: Desk) -> list[str]:
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     quiet: Page, context: BrowserContext, live_server: LiveServer, desk: Desk
 ) -> None:

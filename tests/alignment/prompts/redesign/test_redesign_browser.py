@@ -53,7 +53,7 @@ def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(quiet: Page, live_server: LiveServer) -> None:
     for query in ("", "?kind=merge", "?kind=split", "?kind=retire"):
         quiet.goto(live_server.url + PAGE + query)

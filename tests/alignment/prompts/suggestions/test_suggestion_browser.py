@@ -112,7 +112,7 @@ def test_dismissed_it_goes_and_is_opened_again_from_the_list(
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("each_scheme")
+@pytest.mark.usefixtures("both_schemes")
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page,
     live_server: LiveServer,
