@@ -32,7 +32,8 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str
     total = aligned + not_aligned + few
     if few == total and chats < POLICY.minimum_true + POLICY.minimum_false:
         needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False labels"
-        return f"Too few chats for a status: each criterion needs {needed}, and there are {chats} chats."
+        there = "there is 1 chat" if chats == 1 else f"there are {chats} chats"
+        return f"Too few chats for a status: each criterion needs {needed}, and {there}."
     sentences = [
         f"The judge is aligned with the raters on {aligned} of {_criteria(total)}.",
         f"{not_aligned} {'is' if not_aligned == 1 else 'are'} not aligned." if not_aligned else "",

@@ -12,6 +12,7 @@ from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.rubric import CriterionVersion
 from labeling.rating.queries.labels import answers_of
+from labeling.rating.services import leases
 from labeling.rating.services.answers import label_clear, label_save
 from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip
 from labeling.rating.services.submission import Unanswered, assignment_submit
@@ -91,6 +92,18 @@ def test_an_expired_lease_goes_to_another_rater_and_the_drafts_of_the_first_stay
     assert Label.objects.get(rater=desk.rater).value is True
     mine.refresh_from_db()
     assert answers_of(assignment=mine, criteria=desk.criteria)["polite"].value is True
+
+
+@pytest.mark.django_db
+def test_a_slot_that_another_rater_took_since_it_was_read_is_not_renewed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = make_desk(chats=1)
+    expire(desk.taken())
+    as_read = Assignment.objects.get()
+    desk.taken(desk.raters[1])
+    monkeypatch.setattr(leases, "_leased", lambda job, rater: [as_read] if rater == desk.rater.pk else [])
+    assert assignment_next(rater=desk.rater, job=desk.job) is None
 
 
 @pytest.mark.django_db
