@@ -13,7 +13,7 @@ from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
 from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
 from alignment.regression.queries.tests import gate_policy
-from alignment.reports.core.registry import BY_KEY, SHOWN, Table
+from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from common import plots
@@ -31,7 +31,6 @@ RUNS = (
     ("noise_run", "Champion again"),
     ("confirm_run", "Candidate again"),
 )
-RATES = ("balanced_accuracy", "tpr", "tnr")
 CELLS = ("still_right", "broken", "fixed", "still_wrong")
 LANE = 15  # px between the dot of before and the one of after
 
@@ -198,15 +197,15 @@ def _rates(counts: dict[str, Any]) -> list[dict[str, Any]]:
         )
     )
     # Old tests did not store all of them.
-    keys = [key for key in SHOWN[Table.REGRESSION_PAGE] if key in before]
+    shown = [one for one in columns(Table.REGRESSION_PAGE) if one.key in before]
     rows: list[dict[str, Any]] = [
-        {"name": BY_KEY[key].label, "before": _statistic(before, key), "after": _statistic(after, key)}
-        for key in keys
+        {"name": one.label, "before": _statistic(before, one.key), "after": _statistic(after, one.key)}
+        for one in shown
     ]
     rows[0]["change"] = counts["change"]
-    for key, row in zip(keys, rows, strict=True):
+    for key, row in zip((one.key for one in shown), rows, strict=True):
         ceiling = counts["ceiling"] if key == "balanced_accuracy" else None
-        row["plot"] = _plot(row, goal=key in RATES, ceiling=ceiling)
+        row["plot"] = _plot(row, goal=key in JUDGE_RATES, ceiling=ceiling)
         row["points"] = _points(row["before"]["value"], row["after"]["value"])
     return rows
 

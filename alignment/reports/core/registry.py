@@ -280,7 +280,7 @@ class Table(StrEnum):
 
 _JUDGE_ORDER = ("balanced_accuracy", "tpr", "tnr", "accuracy", "precision", "f1", "mcc", "kappa")
 _RATERS_ORDER = ("human.percent_agreement", "human.krippendorff_alpha", "human.fleiss_kappa")
-_RATES = ("tpr", "tnr", "balanced_accuracy")
+JUDGE_RATES = ("tpr", "tnr", "balanced_accuracy")
 # Always shown together: if nearly all chats are True, kappa is low and AC1 high.
 _BEYOND_CHANCE = ("gwet_ac1", "kappa")
 _NO_HUMAN_ANSWER = ("unlabelled", "unresolved", "not_applicable")
@@ -305,10 +305,10 @@ SHOWN: Mapping[Table, tuple[str, ...]] = {
     ),
     Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "precision"),
     Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "f1", "mcc", "pabak"),
-    Table.REGRESSION: (*_RATES, *_BEYOND_CHANCE),
+    Table.REGRESSION: (*JUDGE_RATES, *_BEYOND_CHANCE),
     # Accuracy first: the gate tests it.
     Table.REGRESSION_PAGE: ("accuracy", "balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
-    Table.TERMINAL_JUDGE: (*("n", "prevalence", *_RATES, *_BEYOND_CHANCE, "human.ceiling"),),
+    Table.TERMINAL_JUDGE: ("n", "prevalence", *JUDGE_RATES, *_BEYOND_CHANCE, "human.ceiling"),
     Table.TERMINAL_RATERS: (
         *("n", "prevalence", "human.raters", "human.overlap", "human.percent_agreement"),
         *("human.krippendorff_alpha", "human.gwet_ac1", "human.ceiling"),
