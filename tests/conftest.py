@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from copy import deepcopy
 from typing import Any, TypeVar
 
 import hypothesis
@@ -138,16 +139,21 @@ def module_rows(
 
 @pytest.fixture(scope="module")
 def rows_once(request: pytest.FixtureRequest, module_rows: Callable[[Callable[[], Any]], Any]) -> RowsOnce:
-    """`rows_once("compared", make_compared)`: for a module of which two tests or more use that fixture.
+    """`rows_once("compared", make_compared)`: made once in a module of which two tests use that fixture.
 
-    Its tests without such rows run first (see `pytest_collection_modifyitems`). None where tests use other
-    rows made once: each would meet those of the others, so each test makes its own.
+    The module's own `build_compared` goes before `make_compared`. Its tests without such rows run first (see
+    `pytest_collection_modifyitems`). Where tests use other rows made once, each would meet those of the
+    others: there every test makes its own.
     """
 
-    def make(fixture: str, build: Callable[[], Any]) -> Any:
+    def make(fixture: str, usual: Callable[[], Any]) -> Callable[[], Any]:
+        build = getattr(request.module, f"build_{fixture}", usual)
         tests = [item for item in request.session.items if item.path == request.path and uses_rows_once(item)]
         users = [fixture in getattr(item, "fixturenames", ()) for item in tests]
-        return module_rows(build) if all(users) and len(users) > 1 else None
+        if not all(users) or len(users) < 2:
+            return build
+        rows = module_rows(build)
+        return lambda: deepcopy(rows)
 
     return make
 
@@ -209,10 +215,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
 
-    Of these the large modules first, so that no process is left alone with one. Within a module the tests
-    that find nothing in the database come before those that share rows.
+    Of these the large modules first, above all those with a test that may take longer than others: no process
+    is left alone with one. Within a module the tests that find nothing in the database come before those that
+    share rows.
     """
     sizes = Counter(item.path for item in items)
+    sizes.update({item.path: len(items) for item in items if item.get_closest_marker("timeout")})
     order = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
 
     def place(item: pytest.Item) -> tuple[bool, int, int, bool]:

@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class RowsOnce(Protocol):
-    """The fixture `rows_once`: makes rows once a module; None where the database cannot keep them."""
+    """The fixture `rows_once`: makes rows once a module; returns a function that hands them to a test."""
 
-    def __call__(self, name: str, make: Callable[[], T], /) -> T | None: ...
+    def __call__(self, name: str, make: Callable[[], T], /) -> Callable[[], T]: ...
 
 
 # ---------- migrated once ----------

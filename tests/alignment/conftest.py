@@ -1,7 +1,6 @@
 """Fixtures of the alignment pages' tests: a compared workspace, and who looks at it."""
 
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -28,20 +27,13 @@ from tests.stub_endpoint import StubEndpoint
 
 
 @pytest.fixture(scope="module")
-def compared_builder(request: pytest.FixtureRequest) -> Callable[[], Compared]:
-    """A module that wants other rows has its own `build_compared`."""
-    build: Callable[[], Compared] = getattr(request.module, "build_compared", make_compared)
-    return build
-
-
-@pytest.fixture(scope="module")
-def compared_once(rows_once: RowsOnce, compared_builder: Callable[[], Compared]) -> Compared | None:
-    return rows_once("compared", compared_builder)
+def compared_once(rows_once: RowsOnce) -> Callable[[], Compared]:
+    return rows_once("compared", make_compared)
 
 
 @pytest.fixture
-def compared(compared_once: Compared | None, compared_builder: Callable[[], Compared], db: None) -> Compared:
-    return deepcopy(compared_once) or compared_builder()
+def compared(compared_once: Callable[[], Compared], db: None) -> Compared:
+    return compared_once()
 
 
 @pytest.fixture
@@ -86,13 +78,13 @@ def three_disputes() -> Disputes:
 
 
 @pytest.fixture(scope="module")
-def disputes_once(rows_once: RowsOnce) -> Disputes | None:
+def disputes_once(rows_once: RowsOnce) -> Callable[[], Disputes]:
     return rows_once("disputes", three_disputes)
 
 
 @pytest.fixture
-def disputes(disputes_once: Disputes | None, transactional_db: None) -> Disputes:
-    return deepcopy(disputes_once) or three_disputes()
+def disputes(disputes_once: Callable[[], Disputes], transactional_db: None) -> Disputes:
+    return disputes_once()
 
 
 @pytest.fixture
@@ -116,14 +108,14 @@ def try_set(tmp_path: Path, try_stub: StubEndpoint) -> ChatSet:
 
 
 @pytest.fixture(scope="module")
-def prompted_once(rows_once: RowsOnce) -> Criterion | None:
+def prompted_once(rows_once: RowsOnce) -> Callable[[], Criterion]:
     return rows_once("prompted", make_prompted)
 
 
 @pytest.fixture
-def prompted(prompted_once: Criterion | None, transactional_db: None) -> Criterion:
+def prompted(prompted_once: Callable[[], Criterion], transactional_db: None) -> Criterion:
     """A criterion with a champion, as the browser sees it."""
-    return deepcopy(prompted_once) or make_prompted()
+    return prompted_once()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Fixtures of the rating screen's browser tests."""
 
-from collections.abc import Iterator
-from copy import deepcopy
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.urls import reverse
@@ -18,13 +17,13 @@ def four_criteria() -> Desk:
 
 
 @pytest.fixture(scope="module")
-def desk_once(rows_once: RowsOnce) -> Desk | None:
+def desk_once(rows_once: RowsOnce) -> Callable[[], Desk]:
     return rows_once("desk", four_criteria)
 
 
 @pytest.fixture
-def desk(desk_once: Desk | None, transactional_db: None) -> Desk:
-    return deepcopy(desk_once) or four_criteria()
+def desk(desk_once: Callable[[], Desk], transactional_db: None) -> Desk:
+    return desk_once()
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Regression tests through the services: what may be tested, and what becomes of it."""
 
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -36,7 +37,6 @@ from evaluation.runs.worker.execute import run_execute
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
-from tests.database import RowsOnce
 from tests.factories.runs import MODEL, always, answering
 from tests.files import chat, criterion, label, refused, rubric, run, write_json, write_jsonl
 
@@ -45,25 +45,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CASES = [f"c-{n:03}" for n in range(110)]
 
 
-def build_golden(folder: Path) -> ChatSet:
+def build_golden() -> ChatSet:
     """110 labelled chats and two criteria, each asked by itself."""
     criteria = [criterion("polite", tier="context"), criterion("exact", tier="context")]
-    run("import_rubric", write_json(folder / "rubric.json", rubric(*criteria)))
     chats = [chat(case, f"This is case {case}.", "On its way.") for case in CASES]
-    run("import_chats", write_jsonl(folder / "chats.jsonl", *chats), "--set", "golden")
     mine = [label(case, key, value=True) for case in CASES for key in ("polite", "exact")]
-    run("import_labels", write_jsonl(folder / "labels.jsonl", *mine))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        run("import_rubric", write_json(folder / "rubric.json", rubric(*criteria)))
+        run("import_chats", write_jsonl(folder / "chats.jsonl", *chats), "--set", "golden")
+        run("import_labels", write_jsonl(folder / "labels.jsonl", *mine))
     return ChatSet.objects.select_related("rubric").get(name="golden")
 
 
-@pytest.fixture(scope="module")
-def golden_once(rows_once: RowsOnce, tmp_path_factory: pytest.TempPathFactory) -> ChatSet | None:
-    return rows_once("golden", lambda: build_golden(tmp_path_factory.mktemp("golden")))
-
-
 @pytest.fixture
-def golden(golden_once: ChatSet | None, transactional_db: None, tmp_path: Path) -> ChatSet:
-    return deepcopy(golden_once) or build_golden(tmp_path)
+def golden(golden_once: Callable[[], ChatSet], transactional_db: None) -> ChatSet:
+    return golden_once()
 
 
 def choice(golden: ChatSet, **changes: object) -> RegressionChoice:

@@ -109,8 +109,6 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     paths["each rater"] = paths["report"] + "?against=each-rater"
     paths["nothing in this part"] = paths["report"] + "?until=2001-01-01"
     paths["no run fits"] = paths["list"] + "?engine=debate"
-    paths["runs"] = reverse("evaluation:run_list")
-    paths["criterion"] = reverse("alignment:criterion_detail", args=["polite"])
     for name, path in paths.items():
         lead.goto(live_server.url + path)
         assert_fine(lead, name)

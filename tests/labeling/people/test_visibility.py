@@ -7,7 +7,6 @@ whatever others have answered.
 import json
 import re
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -21,25 +20,14 @@ from labeling.models.people import Role, Workspace
 from labeling.rating.services.leases import assignment_next
 from labeling.rating.services.submission import assignment_submit
 from tests.cases import ANSWER
-from tests.database import RowsOnce
 from tests.factories.api_calls import label_url, signed_in
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
 from tests.factories.route_calls import REVEAL, as_text, ask, by_reading_then_writing, calls, without_tokens
 from tests.factories.rows import make_user
 from tests.routes import url_of
-from tests.world import CANARY, World, give_away_judge, give_away_people, make_world, rolled_back
+from tests.world import CANARY, World, give_away_judge, give_away_people, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
-
-
-@pytest.fixture(scope="module")
-def world_once(rows_once: RowsOnce) -> World | None:
-    return rows_once("world", make_world)
-
-
-@pytest.fixture
-def world(world_once: World | None) -> World:
-    return deepcopy(world_once) or make_world()
 
 
 @pytest.fixture

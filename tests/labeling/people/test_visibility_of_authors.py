@@ -6,8 +6,7 @@ that a form might have.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,17 +29,7 @@ SECRET = "HELD-OUT-SECRET"  # whatever is said in or of the chat
 NAME = "HELD-OUT-NAME"  # its id: who asks for it by this name hears it again
 
 
-@pytest.fixture(scope="module")
-def marked(module_rows: Callable[[Callable[[], World]], World]) -> World:
-    return module_rows(marked_world)
-
-
-@pytest.fixture
-def world(marked: World) -> World:
-    return deepcopy(marked)
-
-
-def marked_world() -> World:
+def build_world() -> World:
     """The world in which everything about the held-out chat bears a word of its own."""
     world = make_world()
     chat = Chat.objects.get(pk=world.args["holdout_chat"])
@@ -165,24 +154,29 @@ def by_name(chat: Any) -> dict[str, Any]:
     return dict.fromkeys(words, chat) | listed | {"examples": examples, "few_shot": examples}
 
 
-def queries(chat: Any) -> Iterator[str]:
-    """Query strings that name it, or narrow figures down to it."""
-    names = ("chat", "chat_id", "external_id", "q", "search", "example", "item")
-    yield "&".join(f"{name}={chat}" for name in names)
-    yield f"topic={SECRET.lower()}&criterion=polite&cell=still_wrong&split=holdout"
-    yield "against=rater:CANARY-other&split=holdout"
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["number", "name"])
 def test_nor_when_query_or_body_name_it(world: World, by: str) -> None:
     chat = world.args["holdout_chat"] if by == "number" else NAME
-    words = (SECRET, NAME) if by == "number" else (SECRET,)
-    found = [told for query in queries(chat) for told in telling(world, words, query=query)]
-    # The name of a topic, like that of the chat, comes back to who sends it.
-    found = [told for told in found if SECRET.lower() not in told.split(" ")[1]]
-    found += telling(world, words, more=by_name(chat))
-    assert found == []
+    words = (SECRET, NAME) if by == "number" else (SECRET,)  # a name comes back to who sends it
+    names = ("chat", "chat_id", "external_id", "q", "search", "example", "item")
+    assert telling(world, words, query="&".join(f"{name}={chat}" for name in names)) == []
+    assert telling(world, words, more=by_name(chat)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        # The name of a topic comes back to who sends it.
+        ((NAME,), f"topic={SECRET.lower()}&criterion=polite&cell=still_wrong&split=holdout"),
+        ((SECRET, NAME), "against=rater:CANARY-other&split=holdout"),
+    ],
+)
+def test_nor_when_a_query_narrows_figures_down_to_it(
+    world: World, words: tuple[str, ...], query: str
+) -> None:
+    assert telling(world, words, query=query) == []
 
 
 @pytest.mark.heavy

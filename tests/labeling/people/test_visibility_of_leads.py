@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 from labeling.people.services.tokens import token_create
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
-from tests.database import RowsOnce
 from tests.factories.api_calls import label_url, put, signed_in
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
@@ -42,17 +40,7 @@ def also(user: User, role: Role) -> User:
 # ---------- every route ----------
 
 
-@pytest.fixture(scope="module")
-def held_once(rows_once: RowsOnce) -> World | None:
-    return rows_once("world", held_world)
-
-
-@pytest.fixture
-def world(held_once: World | None) -> World:
-    return deepcopy(held_once) or held_world()
-
-
-def held_world() -> World:
+def build_world() -> World:
     """Mara is a lead, too; what others said of the chat she holds bears a word of its own."""
     world = make_world()
     also(world.users["rater"], Role.LEAD)
