@@ -87,5 +87,5 @@ def test_learn_more_is_a_link_to_the_chapter() -> None:
     source = "{% load display %}{% learn_more 'understand/statistics' 'pass-rates' %}"
     html = Template(source).render(Context())
     assert re.fullmatch(
-        r'<a class="more" href="/static/\w+/docs/understand/statistics.html#pass-rates">Learn more</a>', html
+        r'<a href="/static/\w+/docs/understand/statistics.html#pass-rates">Learn more</a>', html
     )

@@ -147,4 +147,4 @@ def flashes(context: Context) -> dict[str, Any]:
 def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> SafeString:
     """Link to a chapter of the docs by its path without ending and the anchor of a heading."""
     address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
-    return format_html('<a class="more" href="{}">{}</a>', address, text)
+    return format_html('<a href="{}">{}</a>', address, text)
