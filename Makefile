@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PORT ?= 8000
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Each process would else compile every module again where this is set.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo dev test test-all browser lint bench clean
 
