@@ -9,7 +9,7 @@ from typing import Any, Literal
 from axe_playwright_python.base import AXE_SCRIPT
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
 from labeling.models.people import Role, User
 from tests.factories.rows import make_user
@@ -18,6 +18,8 @@ SIZES = ((1440, 900), (390, 844))
 Scheme = Literal["light", "dark"]
 # The headless shell first: it draws no window, which halves the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# Three browsers on two cores may miss Playwright's 5 seconds; what comes in time waits no longer for it.
+expect.set_options(timeout=15_000)
 # See the fixtures `each_scheme` and `both_schemes`.
 schemes: tuple[Scheme, ...] = ("light", "dark")
 every_scheme = False
