@@ -2,8 +2,8 @@
 
 Right and wrong are judged against the truth, which is the consensus of a perfect panel. A judge is bad where
 its TPR or TNR is at most 0.65, the lower bound that a status demands, or 0.70 with 120 labels of that class:
-between this and the demanded 0.80 chance decides. It is good from 0.90 on at the label plan's smallest numbers,
-and from 0.85 on with 800 chats.
+between this and the demanded 0.80 chance decides. It is good from 0.92 on at the label plan's smallest
+numbers, from 0.90 on with 400 chats, and from 0.85 on with 800.
 """
 
 from collections.abc import Iterable, Mapping
@@ -219,8 +219,8 @@ ERR = (
         "TNR 0.65, few labels",
         PLANNED,
         skilled(0.97, 0.65),
-        BAD,
-        "A status promises a lower bound of 0.65, also on the fewest chats.",
+        (*NOT_ALIGNED, NOT_BETTER[0], shown(Subject.GATE, "inconclusive")),
+        "A status promises a lower bound of 0.65, even on the fewest chats. The gate needs more of them.",
     ),
     Case("right on one topic alone", USUAL, judges.on_one_topic(0.98), BAD, "On three of four it guesses."),
     Case(
@@ -368,11 +368,19 @@ SKILLS = (
         against=skilled(0.95),
     ),
     Case(
+        "skill 0.92, few labels",
+        PLANNED,
+        skilled(0.92),
+        (*ALIGNED, *EQUAL),
+        "Good, and the plan has enough labels.",
+        against=skilled(0.92),
+    ),
+    Case(
         "skill 0.90, few labels",
         PLANNED,
         skilled(0.90),
-        (*ALIGNED, *EQUAL),
-        "Good, and the plan has enough labels.",
+        (*ANY_STATUS, *EQUAL),
+        "Good, and at the edge of what 30 False labels tell.",
     ),
     Case(
         "skill 0.85, few labels",

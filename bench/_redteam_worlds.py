@@ -12,7 +12,7 @@ from alignment.comparison.core.codes import Codes, HumanCode
 from alignment.statistics.label_needs import Decision, LabelCounts, needs
 from labeling.consensus.core.votes import Votes, consensus_of
 
-MOST = 4000  # chats that a plan can choose from
+MOST = 2000  # chats that a plan can choose from
 TOPICS = 4
 INJECTED = 0.3
 NO_LABEL = -1
@@ -150,14 +150,16 @@ def _planned(human: Codes, decision: Decision) -> int:
 
 def _consensus(counts: Ints) -> Codes:
     """Decide each different count of labels once."""
-    different, places = np.unique(counts.reshape(-1, 3), axis=0, return_inverse=True)
-    codes = np.array([_state(*row) for row in different.tolist()], dtype=np.int8)
-    return codes[places.reshape(-1)].reshape(counts.shape[:2])
+    true, false = counts[..., 0], counts[..., 1]
+    every = int(counts.max(initial=0)) + 1
+    codes = np.array([[_state(n, m) for m in range(every)] for n in range(every)], dtype=np.int8)
+    decided: Codes = codes[true, false]
+    return decided
 
 
 @cache
-def _state(true: int, false: int, other: int) -> HumanCode:
-    result = consensus_of(Votes(true, false, other))
+def _state(true: int, false: int) -> HumanCode:
+    result = consensus_of(Votes(true, false))
     return HumanCode.UNLABELLED if result is None else STATES[result.state]
 
 

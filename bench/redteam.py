@@ -78,10 +78,11 @@ class Row:
 
 def figures() -> Iterator[Figure]:
     """Print the table of words; then each share with its limit."""
-    rows = list(table())
     print(f"{'judge':<50} {'subject':<12} {'right word':<36} {'limits':<7} words given, over {SETS} sets")
-    for row in rows:
+    rows = []
+    for row in table():
         print(row.line, flush=True)
+        rows.append(row)
     for row in rows:
         yield from row.figures
 
@@ -89,11 +90,10 @@ def figures() -> Iterator[Figure]:
 def table(*, sets: int = SETS) -> Iterator[Row]:
     """Simulate every case so many times, on all processors."""
     batches = [tuple(range(start, min(start + AT_ONCE, sets))) for start in range(0, sets, AT_ONCE)]
-    jobs = list(product(range(len(CASES)), batches))
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(_simulated, jobs))
-    for place, case in enumerate(CASES):
-        yield from rows_of(case, [words for (at, _), words in zip(jobs, found, strict=True) if at == place])
+        found = pool.map(_simulated, product(range(len(CASES)), batches))
+        for case in CASES:
+            yield from rows_of(case, [next(found) for _ in batches])
 
 
 def _simulated(job: tuple[int, tuple[int, ...]]) -> dict[Subject, Given]:
