@@ -154,11 +154,11 @@ EQUAL = (
 NOT_WORSE = (never(Subject.LEAGUE, "worse", right="better"), never(Subject.GATE, "fail", right="pass"))
 ANY_PAIR = (shown(Subject.LEAGUE, "no difference"), shown(Subject.GATE, "inconclusive"))
 BAD = (*NOT_ALIGNED, *NOT_BETTER)
-LEAVES_OUT = (
+TOO_MANY_MISSING = (
     must(Subject.STATUS, "not_aligned", never=["aligned"]),
     must(Subject.CERTIFICATE, "refused", never=["certified"]),
 )
-INCOMPLETE = (*LEAVES_OUT, *NO_CLAIM)
+INCOMPLETE = (*TOO_MANY_MISSING, *NO_CLAIM)
 
 
 def caution(kind: str) -> Expected:
@@ -249,13 +249,13 @@ ERR = (
     Case(
         "errs by dialogue",
         DIALOGUES,
-        judges.by_dialogue(0.65),
+        judges.by_dialogue(0.97, 0.65),
         BAD,
-        "Its 400 chats are 40 dialogues: they tell as much as 40 chats.",
+        "120 False chats are 12 dialogues: they tell as much as 12 chats.",
     ),
 )
 
-LEAVE_OUT = (
+MISSING_VERDICTS = (
     Case(
         "without a readable answer where it errs",
         USUAL,
@@ -274,11 +274,11 @@ LEAVE_OUT = (
         "refuses a fifth of the False chats",
         USUAL,
         judges.missing(skilled(0.95), 0.2, JudgeCode.REFUSED, answer=HumanCode.FALSE),
-        (*LEAVES_OUT, NO_CLAIM[0], shown(Subject.GATE, "inconclusive")),
+        (*TOO_MANY_MISSING, NO_CLAIM[0], shown(Subject.GATE, "inconclusive")),
         "Of each class it may leave out 10%. In the gate it loses 14 points of TNR and gains 5 of TPR.",
     ),
     Case(
-        "rows left out of its file",
+        "rows missing from its file",
         USUAL,
         judges.without_errors(skilled(0.555), JudgeCode.NONE),
         (*INCOMPLETE, caution("missing verdicts")),
@@ -322,10 +322,10 @@ PAIRS = (
     Case(
         "by dialogue, of equal skill",
         DIALOGUES,
-        judges.by_dialogue(0.90),
+        judges.by_dialogue(0.90, 0.90),
         (*ANY_STATUS, *EQUAL),
         "Both are right on 90%, and err on whole dialogues.",
-        against=judges.by_dialogue(0.90),
+        against=judges.by_dialogue(0.90, 0.90),
     ),
     Case(
         "better by 3 points, 12 criteria",
@@ -604,7 +604,7 @@ RATERS = (
         ONE_PERSON,
         judges.paraphrases_rater(0.02),
         (*ANY_STATUS, *ANY_PAIR, caution("agreement unknown")),
-        "Nobody knows how good one rater is.",
+        "The quality of a single rater is unknown.",
     ),
     Case(
         "paraphrases the rater of most labels",
@@ -629,4 +629,4 @@ RATERS = (
     ),
 )
 
-CASES = (*DO_NOT_READ, *ERR, *LEAVE_OUT, *PAIRS, *SKILLS, *REVISIONS, *RATERS)
+CASES = (*DO_NOT_READ, *ERR, *MISSING_VERDICTS, *PAIRS, *SKILLS, *REVISIONS, *RATERS)

@@ -62,12 +62,12 @@ def clustered(skill: float, alike: float) -> Judge:
     return verdicts
 
 
-def by_dialogue(skill: float) -> Judge:
+def by_dialogue(tpr: float, tnr: float) -> Judge:
     """Answers all chats of one dialogue right, or all wrong."""
 
     def verdicts(chats: Chats, _: Codes, draw: Generator) -> Codes:
-        dialogues = int(chats.dialogue.max()) + 1
-        wrong = (draw.random((len(chats.truth), dialogues)) >= skill)[:, chats.dialogue]
+        chance = draw.random((len(chats.truth), int(chats.dialogue.max()) + 1))[:, chats.dialogue]
+        wrong = chance >= np.where(chats.truth == HumanCode.TRUE, tpr, tnr)
         return np.where(wrong, 1 - chats.truth, chats.truth).astype(np.int8)
 
     return verdicts

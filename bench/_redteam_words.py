@@ -1,4 +1,4 @@
-"""What the product says about a planted judge: words of its core functions, counted."""
+"""The words of the product's core functions on a planted judge, counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,7 @@ CAUTIONS: Mapping[str, str] = {
 
 
 class Subject(StrEnum):
-    """What the product gives a word on."""
+    """Subjects on which the product gives a word."""
 
     STATUS = "status"
     OVERALL = "overall"
@@ -55,7 +55,7 @@ class Subject(StrEnum):
 
 @dataclass
 class Given:
-    """How often each word was given, of so many times; `planned`: where the label plan has enough labels."""
+    """How often each word was given, and out of how many; `planned`: where the plan has enough labels."""
 
     words: Counter[str] = field(default_factory=Counter)
     of: int = 0

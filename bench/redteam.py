@@ -88,7 +88,7 @@ def figures() -> Iterator[Figure]:
 
 
 def table(*, sets: int = SETS) -> Iterator[Row]:
-    """Simulate every case so many times, on all processors."""
+    """Simulate every case `sets` times, on all processors."""
     batches = [tuple(range(start, min(start + AT_ONCE, sets))) for start in range(0, sets, AT_ONCE)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(_simulated, product(range(len(CASES)), batches))
