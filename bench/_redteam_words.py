@@ -14,9 +14,8 @@ from alignment.comparison.core.codes import Codes, CriterionData, CriterionSpec,
 from alignment.judge_comparison.core import OVERALL, compare
 from alignment.judge_comparison.core.tallies import CriterionAnswers
 from alignment.regression.core import Gate, GatePolicy, PairedVerdicts, confirm, count_evidence, decide
+from alignment.reports.core import build_report
 from alignment.reports.core.cautions import CHANCE, INVERTED
-from alignment.reports.core.criterion import criterion_entry
-from alignment.reports.core.pooled import pooled
 from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.label_needs import Decision
 from bench._redteam_judges import Judge
@@ -109,10 +108,9 @@ class Trial:
         return ReportData([str(n) for n in range(len(chats))], criteria)
 
     @cached_property
-    def entries(self) -> list[dict[str, Any]]:
-        """The report's criteria."""
-        policy = StatusPolicy()
-        return [criterion_entry(self.data, one, policy=policy, seed=self.seed) for one in self.data.criteria]
+    def report(self) -> dict[str, Any]:
+        """The report's body."""
+        return build_report(self.data, policy=StatusPolicy(), seed=self.seed)
 
     @cached_property
     def planned(self) -> list[bool]:
@@ -145,16 +143,16 @@ def _by_criterion(words: list[str], one: Trial) -> Given:
 
 
 def _status(one: Trial) -> Given:
-    return _by_criterion([entry["status"] for entry in one.entries], one)
+    return _by_criterion([entry["status"] for entry in one.report["criteria"]], one)
 
 
 def _certificate(one: Trial) -> Given:
-    uses = [use_of(entry)[0] for entry in one.entries]
+    uses = [use_of(entry)[0] for entry in one.report["criteria"]]
     return _by_criterion(["certified" if use is Use.PRODUCTION else "refused" for use in uses], one)
 
 
 def _overall(one: Trial) -> Given:
-    balanced = pooled(one.data, one.data.criteria, seed=one.seed)["balanced_accuracy"]
+    balanced = one.report["overall"]["balanced_accuracy"]
     if balanced["low"] is None:
         return _all(["unknown"])
     above, below = balanced["low"] > CHANCE, balanced["high"] < CHANCE
@@ -191,7 +189,7 @@ def _paired(one: Trial, candidate: Codes) -> list[PairedVerdicts]:
             candidate[n],
             ceiling=entry["human"]["ceiling"]["value"],
         )
-        for n, entry in enumerate(one.entries)
+        for n, entry in enumerate(one.report["criteria"])
     ]
 
 
@@ -226,7 +224,7 @@ def _against(right: Any, unresolved: Any) -> Given:
 def _caution(one: Trial) -> Given:
     """Count the kinds of caution: a criterion may have several, or none."""
     scope = [SPLITS[one.split]] if one.split else []
-    texts = ["; ".join([*entry["cautions"], *entry["reasons"], *scope]) for entry in one.entries]
+    texts = ["; ".join([*entry["cautions"], *entry["reasons"], *scope]) for entry in one.report["criteria"]]
     kinds = Counter(kind for text in texts for kind, phrase in CAUTIONS.items() if phrase in text)
     return Given(kinds, len(texts), kinds, len(texts))
 
