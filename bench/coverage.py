@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from alignment.comparison.core.codes import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
+from alignment.judge_comparison.core import CriterionAnswers, compare
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics
 from alignment.reports.core.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
@@ -44,6 +46,7 @@ PASSES = "pass rate, people"
 RUN = 1000  # chats of a run over which labels are drawn by verdict
 
 Flags = NDArray[np.bool_]
+Found = tuple[Mapping[str, Estimate], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def figures() -> Iterator[Figure]:
             yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
     yield from exact_figures()
     yield from drawn_figures()
+    yield from league_figures()
 
 
 def drawn_figures() -> Iterator[Figure]:
@@ -129,6 +133,85 @@ def drawn_figures() -> Iterator[Figure]:
     ]
     for name in found[0]:
         yield from _of(f"{name}, drawn by verdict", [100 * one[name] for one in found if name in one])
+
+
+@dataclass(frozen=True, slots=True)
+class League:
+    """Two judges on so many chats and criteria; `hard`: share of their errors' variance due to the chat.
+
+    shares : share of True by criterion, in turn. first, second : TPR and TNR of the judges.
+    """
+
+    chats: int
+    criteria: int
+    hard: float
+    shares: tuple[float, ...]
+    first: tuple[float, float]
+    second: tuple[float, float]
+
+    def answers(self, draw: np.random.Generator) -> list[CriterionAnswers]:
+        """One simulated set; the judges share half of a chat's hardness."""
+        shape = (self.criteria, self.chats)
+        human = (draw.random(shape) >= np.resize(self.shares, self.criteria)[:, np.newaxis]).astype(np.int8)
+        common = draw.standard_normal(self.chats)
+        judges = []
+        for tpr, tnr in (self.first, self.second):
+            hardness = (common + draw.standard_normal(self.chats)) * np.sqrt(self.hard / 2)
+            luck = draw.standard_normal(shape) * np.sqrt(1 - self.hard)
+            right = ndtr(hardness + luck) < np.where(human == HumanCode.TRUE, tpr, tnr)
+            judges.append(np.where(right, human, 1 - human).astype(np.int8))
+        labels = np.zeros((self.chats, 3), dtype=np.int64)
+        return [
+            CriterionAnswers(f"c{n}", "simple", human[n], np.stack([judges[0][n], judges[1][n]]), labels)
+            for n in range(self.criteria)
+        ]
+
+    @property
+    def planted(self) -> dict[str, float]:
+        """The true rates of the first judge, and its lead over the second."""
+        true = float(np.resize(self.shares, self.criteria).mean())
+        (tpr, tnr), (other_tpr, other_tnr) = self.first, self.second
+        accuracy, other = (true * one + (1 - true) * two for one, two in (self.first, self.second))
+        return {
+            "league tpr": tpr,
+            "league tnr": tnr,
+            "league balanced_accuracy": (tpr + tnr) / 2,
+            "league accuracy": accuracy,
+            "league difference": accuracy - other,
+            "league balanced difference": (tpr + tnr - other_tpr - other_tnr) / 2,
+        }
+
+    def covered(self, sets: int = SETS_OF_MANY) -> dict[str, float]:
+        """Of the intervals over so many simulated leagues, the share that holds what was planted, by name."""
+        draw = np.random.default_rng([SEED, self.chats, self.criteria, round(100 * self.hard)])
+        return _shares((self._found(draw) for _ in range(sets)), self.planted)
+
+    def _found(self, draw: np.random.Generator) -> Found:
+        overall = compare(self.answers(draw), runs=(1, 2))[0]
+        (pair,) = overall.pairs
+        rates = {f"league {name}": rate for name, rate in overall.results[0].rates.items()}
+        return {**rates, "league difference": pair.difference, "league balanced difference": pair.balanced}, 1
+
+
+LEAGUES = [
+    League(chats, criteria, hard, shares, *rates)
+    for chats in (30, 60, 200)
+    for criteria in (1, 4, 10)
+    for hard in (0.0, 0.7)
+    for shares in ((0.5,), (0.8, 0.2))
+    for rates in (((0.90, 0.85), (0.90, 0.85)), ((0.95, 0.80), (0.85, 0.80)))
+]
+
+
+def league_figures() -> Iterator[Figure]:
+    """Of the engine league, on few chats that are hard on every criterion, too."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(League.covered, LEAGUES))
+    for name in found[0]:
+        shares = [100 * one[name] for one in found]
+        # Answers that are not alike after all get wider intervals than they need: no upper limit.
+        yield Figure(f"{name}: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
+        yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
 
 
 def exact_figures() -> Iterator[Figure]:
@@ -176,9 +259,6 @@ def covered(cell: Cell, *, sets: int = SETS, sets_of_many: int = SETS_OF_MANY) -
         **_shares(_people(cell, draw, sets_of_many), _planted_people(cell)),
         **_shares(_pooled(cell, draw, sets_of_many), _planted_pooled(cell)),
     }
-
-
-Found = tuple[Mapping[str, Estimate], int]
 
 
 def _shares(found: Iterable[Found], planted: Mapping[str, float]) -> dict[str, float]:
@@ -351,7 +431,7 @@ def _pooled(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
             for _ in range(CRITERIA - 1)
         ]
         data = _report_data(truth, [first, *others])
-        body = pooled(data, data.criteria, seed=SEED)
+        body = pooled(data, data.criteria)
         yield {f"{name} of {CRITERIA} criteria": _estimate(body[name]) for name in POOLED}, 1
 
 

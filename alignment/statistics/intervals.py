@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from alignment.statistics.estimates import Estimate, Interval
 
@@ -26,12 +26,25 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
+def student_quantile(confidence: float, degrees: float) -> float:
+    """Two-sided quantile of Student's t; with infinite degrees of freedom the normal one.
+
+    >>> round(student_quantile(0.95, 29), 3), round(student_quantile(0.95, math.inf), 3)
+    (2.045, 1.96)
+    """
+    return (
+        normal_quantile(confidence) if math.isinf(degrees) else float(stdtrit(degrees, (1 + confidence) / 2))
+    )
+
+
 def _check(successes: float, n: float) -> None:
     if not 0 <= successes <= n:
         raise ValueError(f"needs 0 <= successes <= n, not {successes} of {n}")
 
 
-def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval | None:
+def wilson(
+    successes: float, n: float, *, confidence: float = 0.95, degrees: float = math.inf
+) -> Interval | None:
     """Wilson score interval of a share.
 
     (p + z^2/2n -+ z sqrt(p q / n + z^2/4n^2)) / (1 + z^2/n), within [0, 1].
@@ -40,6 +53,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval 
     ----------
     successes, n : counts, 0 <= successes <= n; fractions where n is an effective number of answers.
     confidence : two-sided.
+    degrees : degrees of freedom of an effective n that was estimated: z is then Student's quantile.
 
     Returns
     -------
@@ -63,7 +77,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval 
     _check(successes, n)
     if n == 0:
         return None
-    z = normal_quantile(confidence)
+    z = student_quantile(confidence, degrees)
     share = successes / n
     centre = share + z * z / (2 * n)
     margin = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

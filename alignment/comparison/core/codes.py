@@ -11,6 +11,7 @@ from alignment.comparison.core.question_versions import Questions
 from alignment.statistics.agreement import Confusion
 
 Codes = NDArray[np.int8]
+Clusters = NDArray[np.int64] | None  # number of each chat's cluster, shape (chats,); None without clusters
 
 
 class HumanCode(IntEnum):
@@ -120,6 +121,8 @@ class ReportData:
     chat_ids : external ids, in the set's order.
     criteria : in the rubric's order; arrays as long as `chat_ids`.
     against : "consensus", "each-rater" or "rater:NAME".
+    clusters : number of each chat's cluster, 0, 1, …, shape (chats,): chats that belong together. None if
+        every chat is alone.
 
     Raises
     ------
@@ -129,8 +132,11 @@ class ReportData:
     chat_ids: Sequence[str]
     criteria: tuple[CriterionData, ...]
     against: str = CONSENSUS
+    clusters: Clusters = None
 
     def __post_init__(self) -> None:
+        if self.clusters is not None and len(self.clusters) != len(self.chat_ids):
+            raise ValueError(f"{len(self.clusters)} cluster numbers for {len(self.chat_ids)} chats")
         for criterion in self.criteria:
             if len(criterion.human) != len(self.chat_ids):
                 raise ValueError(

@@ -34,6 +34,7 @@ HEAD = (
     *("raters", "overlap"),
     *(f"{column_of(one)}{end}" for one in STATISTICS for end in ("", "_low", "_high")),
     "corrected_by",
+    *("criteria_averaged", "criteria_left_out"),
     *("question_version", "question_hash", "prompt_version", "prompt_hash"),
     *SCOPE,
 )
@@ -91,7 +92,11 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
 
 def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
     flags = "; ".join(_flags(row, POOLED_STATISTICS))
-    return {"n": row["n"], "flags": flags, **_statistics(row, POOLED_STATISTICS)}
+    averaged = {
+        "criteria_averaged": row.get("criteria_averaged"),
+        "criteria_left_out": "; ".join(row.get("criteria_left_out") or ()),
+    }
+    return {"n": row["n"], "flags": flags, **averaged, **_statistics(row, POOLED_STATISTICS)}
 
 
 def _statistics(row: Mapping[str, Any], statistics: tuple[Statistic, ...]) -> dict[str, Any]:

@@ -17,10 +17,9 @@ from alignment.statistics.intervals import (
     proportion,
     resample_chats,
 )
+from alignment.statistics.macro_rates import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 NO_PAIR = "no chat with both a human answer and a verdict"
-NO_HUMAN_TRUE = "no chat with a human True"
-NO_HUMAN_FALSE = "no chat with a human False"
 NO_JUDGE_TRUE = "no chat with the verdict True"
 NO_TRUE = "neither raters nor judge answered True"
 ONE_SIDED = "raters or judge gave one answer only"

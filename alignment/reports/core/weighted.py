@@ -12,8 +12,6 @@ from alignment.comparison.core.tally import Tally
 from alignment.reports.core.judge_side import (
     BOOTSTRAPPED,
     NAMES,
-    NO_HUMAN_FALSE,
-    NO_HUMAN_TRUE,
     NO_JUDGE_TRUE,
     NO_PAIR,
     PREVALENCE,
@@ -23,6 +21,7 @@ from alignment.reports.core.judge_side import (
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import RESAMPLES, Pseudo, Resamples, bootstrap_estimate, resample_chats
+from alignment.statistics.macro_rates import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 ONE_VERDICT = "no labelled chat has the verdict {}: labels sampled by verdict need at least one"
 # Largest share of the represented chats that had no chance of selection.

@@ -54,6 +54,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
+        "not_averaged": _not_averaged(report, scope),
         "engine_groups": engine_groups(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
@@ -75,6 +76,12 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
         "league_url": reverse("alignment:league", args=[scope.chat_set.pk]) if scope.chat_set else "",
         "plan_url": plan_url(scope),
     }
+
+
+def _not_averaged(report: Mapping[str, Any], scope: Scope) -> list[str]:
+    """Return the names of the criteria that balanced accuracy does not average."""
+    names = {row.key: row.name for row in scope.criteria}
+    return [names[key] for key in report["overall"]["criteria_left_out"] or ()]
 
 
 def cell_title(cell: str, *, passes_when: bool) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from alignment.reports.core.judge_side import NAMES
 from alignment.statistics.agreement import Confusion
-from bench.coverage import Cell, covered
+from bench.coverage import Cell, League, covered
 
 CELLS = (
     Cell(30, 30, 0.97, 0.97, drawn=True),
@@ -13,6 +13,10 @@ CELLS = (
     Cell(200, 30, 0.90, 0.70, drawn=True),
 )
 MANY = ("people's alpha", "human ceiling", "accuracy of 3 criteria", "balanced_accuracy of 3 criteria")
+LEAGUES = [
+    League(30, 10, 0.7, (0.5,), (0.9, 0.85), (0.9, 0.85)),
+    League(60, 4, 0.7, (0.8, 0.2), (0.95, 0.8), (0.85, 0.8)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +43,14 @@ def test_nineteen_of_twenty_hold_what_was_planted(shares: list[dict[str, float]]
 @pytest.mark.parametrize("name", MANY)
 def test_so_do_those_from_many_answers_a_chat(shares: list[dict[str, float]], name: str) -> None:
     assert np.mean([one[name] for one in shares]) > 0.90
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("league", LEAGUES)
+def test_intervals_of_a_league_of_few_chats_that_are_hard_on_every_criterion_hold(league: League) -> None:
+    found = league.covered(sets=300)
+    assert np.mean(list(found.values())) > 0.93
+    assert min(found.values()) > 0.875  # two standard errors of 300 sets below .90 are .865
 
 
 def test_an_interval_from_a_table_without_an_error_still_holds_a_judge_that_errs() -> None:
