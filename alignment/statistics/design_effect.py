@@ -169,7 +169,7 @@ def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) ->
     return MeanShare(Estimate(value, interval), effective.errors, effective.degrees, p)
 
 
-def by_cluster(counts: NDArray[np.integer], clusters: NDArray[np.integer] | None) -> NDArray[np.int64]:
+def by_cluster(counts: Counts, clusters: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """Add up the counts of the chats of each cluster: shape (…, chats) becomes (…, clusters).
 
     `clusters` : number of each chat's cluster, 0, 1, …; None leaves each chat alone.
@@ -177,11 +177,12 @@ def by_cluster(counts: NDArray[np.integer], clusters: NDArray[np.integer] | None
     >>> by_cluster(np.array([[1, 0, 1], [1, 1, 1]]), np.array([0, 1, 0])).tolist()
     [[2, 0], [2, 1]]
     """
-    if clusters is None:
-        return counts.astype(np.int64)
+    whole: NDArray[np.int64] = counts.astype(np.int64)
+    if clusters is None or not clusters.size:
+        return whole
     order = np.argsort(clusters, kind="stable")
     _, starts = np.unique(clusters[order], return_index=True)
-    return np.add.reduceat(counts[..., order].astype(np.int64), starts, axis=-1) if starts.size else counts
+    return np.add.reduceat(whole[..., order], starts, axis=-1)
 
 
 def _with_answers(counts: Counts, n: Counts) -> Counts:

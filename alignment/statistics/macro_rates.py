@@ -42,7 +42,8 @@ class ClassCounts:
     @property
     def total(self) -> Counts:
         """All answers by unit, as one stratum: shape (1, units)."""
-        return (self.true + self.false).sum(axis=0, keepdims=True)
+        total: Counts = (self.true + self.false).sum(axis=0, keepdims=True)
+        return total
 
     @property
     def both(self) -> Flags:

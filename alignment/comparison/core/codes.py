@@ -14,6 +14,19 @@ Codes = NDArray[np.int8]
 Clusters = NDArray[np.int64] | None  # number of each chat's cluster, shape (chats,); None without clusters
 
 
+def cluster_numbers(names: Sequence[str]) -> Clusters:
+    """Number the clusters of chats by name, shape (chats,); a chat without one is a cluster of its own.
+
+    >>> cluster_numbers(["ann", "", "ann", ""]).tolist(), cluster_numbers(["", ""])
+    ([0, 1, 0, 2], None)
+    """
+    if not any(names):
+        return None
+    numbers: dict[str | int, int] = {}
+    places = (name or place for place, name in enumerate(names))
+    return np.array([numbers.setdefault(one, len(numbers)) for one in places], dtype=np.int64)
+
+
 class HumanCode(IntEnum):
     """Human answer on a chat: the consensus, or one rater's label."""
 

@@ -13,12 +13,14 @@ from django.db.models import Case, Count, Exists, IntegerField, OuterRef, QueryS
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import (
+    Clusters,
     Codes,
     CriterionData,
     CriterionSpec,
     HumanCode,
     JudgeCode,
     ReportData,
+    cluster_numbers,
 )
 from alignment.comparison.core.question_versions import Questions
 from alignment.comparison.queries.inclusion_probabilities import Inclusion, inclusion_probabilities
@@ -66,10 +68,11 @@ class UnknownRater(ValueError):
 
 @dataclass(frozen=True)
 class Chats:
-    """Chats of a scope: external ids and primary keys, in order; arrays of shape (chats,)."""
+    """Chats of a scope, in order: external ids, primary keys (chats,), and the cluster of each."""
 
     external_ids: list[str]
     ids: NDArray[np.int64]
+    clusters: Clusters = None
 
     def places(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
         """Positions of the chats with these primary keys, which all have to be in the scope."""
@@ -129,7 +132,9 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
         )
         for row in scope.criteria
     )
-    return ReportData(chat_ids=chats.external_ids, criteria=criteria, against=scope.against)
+    return ReportData(
+        chat_ids=chats.external_ids, criteria=criteria, against=scope.against, clusters=chats.clusters
+    )
 
 
 def judge_answers(scope: Scope) -> dict[str, Codes]:
@@ -140,8 +145,9 @@ def judge_answers(scope: Scope) -> dict[str, Codes]:
 
 def covered_chats(scope: Scope) -> Chats:
     """Chats of the scope, in order."""
-    rows = list(scope.members.values_list("chat_id", "chat__external_id"))
-    return Chats([external for _, external in rows], np.array([pk for pk, _ in rows], dtype=np.int64))
+    rows = list(scope.members.values_list("chat_id", "chat__external_id", "chat__cluster"))
+    ids = np.array([pk for pk, _, _ in rows], dtype=np.int64)
+    return Chats([external for _, external, _ in rows], ids, cluster_numbers([one for _, _, one in rows]))
 
 
 def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:

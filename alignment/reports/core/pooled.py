@@ -85,7 +85,8 @@ def _of_all(data: ReportData, criteria: Sequence[CriterionData]) -> dict[str, Es
 
 def _compared(human: NDArray[np.int8], judge: NDArray[np.int8], code: HumanCode) -> NDArray[np.bool_]:
     """Whether a chat has this human answer, and a verdict of True or False."""
-    return (human == code) & (judge <= JudgeCode.FALSE)
+    compared: NDArray[np.bool_] = (human == code) & (judge <= JudgeCode.FALSE)
+    return compared
 
 
 def _averaged(tables: Mapping[str, Mapping[str, Confusion]]) -> dict[str, Estimate]:
