@@ -155,6 +155,11 @@ REFUSED: dict[str, tuple[Redesign, str]] = {
         redesign("replace", "polite", into=(successor("a", "brief"),)),
         "into[0].carries: 'brief' is not retired by this redesign",
     ),
+    "the same labels for two questions": (
+        redesign("split", "polite", into=(successor("a", "polite"), successor("b", "polite"))),
+        "into[1].carries: labels of polite already carry over to a: two questions with the same answers are "
+        "one question",
+    ),
     "labels without the lead's word": (
         redesign("replace", "polite", into=(successor("a", "polite"),), same=False),
         "same_answers: labels carry over only where True and False mean the same in both questions: "
