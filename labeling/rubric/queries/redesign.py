@@ -17,6 +17,7 @@ from labeling.rubric.core.carry_over import OldAnswers, chat_carry_over
 from labeling.rubric.core.redesign import Redesign, Successor, redesign_check
 
 IDS_AT_ONCE = 1000
+MANY = 0.05
 OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
 
 
@@ -46,6 +47,16 @@ class ChatTally:
     def compared(self) -> int:
         """Number of chats with answers to several old questions."""
         return self.carried + self.left_out - self.one_only
+
+    @property
+    def share_left_out(self) -> float:
+        """Share of the compared chats that are left out."""
+        return self.left_out / self.compared if self.left_out else 0.0
+
+    @property
+    def many_left_out(self) -> bool:
+        """Whether the old questions often have different answers."""
+        return self.share_left_out > MANY
 
 
 @dataclass(frozen=True, slots=True)
