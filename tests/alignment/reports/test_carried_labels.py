@@ -4,16 +4,21 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from alignment.comparison.queries.scope import Scope
+from alignment.rater_quality.queries.scope import QualityScope
 from alignment.reports.core.cautions import carried_caution
-from alignment.reports.queries.reports import alignment_report
+from alignment.reports.core.terminal_table import report_table
+from alignment.reports.queries.reports import alignment_report, stored_report
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared
+from tests.factories.page_text import words_of
 from tests.factories.redesigns import carried_out, criterion, give, redesign, successor
 from tests.factories.rows import make_chat, make_criterion, make_rater, make_rubric, make_set
 
@@ -39,6 +44,19 @@ def test_a_report_counts_labels_that_carried_over_and_warns_of_them(compared: Co
         ]
     part = entry(Scope(compared.chat_set, split="holdout"), "kind")["carried"]
     assert part == {"labels": 30, "of": 30, "from": ["polite"]}
+
+
+def test_every_page_of_reports_and_of_label_quality_shows_the_count(lead: Client, compared: Compared) -> None:
+    carried_out(REPLACE)
+    said, pk = "120 of 120 labels were carried over from polite", compared.chat_set.pk
+    stored = stored_report(Scope(compared.chat_set))
+    assert stored is not None
+    for name, arg in (("report_set", pk), ("report_stored", stored.pk)):
+        assert said in words_of(lead.get(reverse(f"alignment:{name}", args=[arg])))
+    assert f"kind: {said}." in report_table(alignment_report(Scope(compared.chat_set)))
+    pages = lead.get(QualityScope(compared.chat_set).url("overview"))
+    assert "120 labels carried over from retired criteria" in words_of(pages)
+    assert lead.get(reverse("api_set_quality", args=[pk])).json()["carried"] == 120
 
 
 def test_the_caution_names_every_origin_and_that_chats_were_left_out() -> None:
