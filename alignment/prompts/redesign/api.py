@@ -66,21 +66,21 @@ class RedesignInput(serializers.Serializer[Any]):
 
 
 class TallyOutput(serializers.Serializer[Any]):
-    """Numbers of answers that carry over, and of those on chats that are left out."""
+    """Numbers of answers that carry over, and of those on chats that are excluded."""
 
     carried = serializers.IntegerField()
     conflicts = serializers.IntegerField()
 
 
 class ChatTallyOutput(serializers.Serializer[Any]):
-    """Numbers of chats that carry over, and of those left out because the old consensuses differ.
+    """Numbers of chats that carry over, and of those excluded because the old consensuses differ.
 
     Of those that carry over, `one_only` have answers to one of several old criteria, and on `unresolved` an
     old consensus is unresolved.
     """
 
     carried = serializers.IntegerField()
-    left_out = serializers.IntegerField()
+    excluded = serializers.IntegerField()
     one_only = serializers.IntegerField()
     unresolved = serializers.IntegerField()
 
@@ -150,7 +150,7 @@ class RetirementOutput(serializers.Serializer[Any]):
 
 
 class HistoryOutput(serializers.Serializer[HistoryEvent]):
-    """What happened to a criterion; `others`: those that it was made from or merged with."""
+    """An event in a criterion's history; `others`: those that it was made from or merged with."""
 
     kind = serializers.ChoiceField(choices=EVENT_KINDS)
     others = Keys(child=serializers.CharField(), source="other_keys")

@@ -129,8 +129,8 @@ def _message(requested: Redesign, done: Redesigned) -> str:
     olds, new = (get_text_list([row.name for row in rows], "and") for rows in (done.olds, done.new))
     carried = sum(row.labels.carried for row in done.carried)
     labels = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
-    left_out = sum(row.chats.left_out for row in done.carried)
-    chats = f" {left_out:,} chat{pluralize(left_out)} with different answers did not." if left_out else ""
+    excluded = sum(row.chats.excluded for row in done.carried)
+    chats = f" {excluded:,} chat{pluralize(excluded)} with different answers did not." if excluded else ""
     return f"{olds} {DONE[requested.kind]} {new}".strip() + f".{labels}{chats} Labels and history stay."
 
 

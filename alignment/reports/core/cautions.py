@@ -83,7 +83,7 @@ def carried_caution(carried: Mapping[str, int], *, labels: int) -> str:
     *first, last = carried
     names = f"{', '.join(first)} and {last}" if first else last
     effect = (
-        "raters answered those questions, and chats on which their consensuses differ were left out"
+        "raters answered those questions, and chats on which their consensuses differ were excluded"
         if first
         else "raters answered that question, not this one"
     )

@@ -35,11 +35,11 @@ class ChatCarryOver:
 
 def chat_carry_over(olds: Sequence[OldAnswers]) -> ChatCarryOver | None:
     """
-    Return the labels of one chat that carry over; None if the chat is left out.
+    Return the labels of one chat that carry over; None if the chat is excluded.
 
-    A chat is left out where two old consensuses are different answers, or where the majority of the labels
+    A chat is excluded where two old consensuses are different answers, or where the majority of the labels
     that would carry over is another answer than the old consensus. An unresolved consensus is no answer, so
-    it differs from none. On a chat that is not left out, every rater's label carries over: the one to the
+    it differs from none. On a chat that is not excluded, every rater's label carries over: the one to the
     first of the old questions that this rater answered.
 
     Parameters

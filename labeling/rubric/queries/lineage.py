@@ -77,7 +77,7 @@ _LOGGED: dict[str, EventKind] = {ENDED["retire"]: "retire", BROUGHT_BACK: "bring
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
     """
-    What happened to a criterion.
+    An event in the history of a criterion.
 
     `others` are those that it was made from or merged with, `new` those that replaced it.
     """

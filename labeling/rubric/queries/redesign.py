@@ -23,7 +23,7 @@ OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of answers that carry over, and of those on chats that are left out."""
+    """Counts of answers that carry over, and of those on chats that are excluded."""
 
     carried: int = 0
     conflicts: int = 0
@@ -32,31 +32,31 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class ChatTally:
     """
-    Counts of chats that carry over, and of those left out because the answers to the old questions differ.
+    Counts of chats that carry over, and of those excluded because the answers to the old questions differ.
 
     Of the carried ones, `one_only` have answers to one of several old questions, and on `unresolved` an old
     consensus is unresolved.
     """
 
     carried: int = 0
-    left_out: int = 0
+    excluded: int = 0
     one_only: int = 0
     unresolved: int = 0
 
     @property
     def compared(self) -> int:
         """Number of chats with answers to several old questions."""
-        return self.carried + self.left_out - self.one_only
+        return self.carried + self.excluded - self.one_only
 
     @property
-    def share_left_out(self) -> float:
-        """Share of the compared chats that are left out."""
-        return self.left_out / self.compared if self.left_out else 0.0
+    def share_excluded(self) -> float:
+        """Share of the compared chats that are excluded."""
+        return self.excluded / self.compared if self.excluded else 0.0
 
     @property
-    def many_left_out(self) -> bool:
+    def many_excluded(self) -> bool:
         """Whether the old questions often have different answers."""
-        return self.share_left_out > MANY
+        return self.share_excluded > MANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _of_several(key: str, keys: tuple[str, ...], olds: Sequence[int]) -> CarryOv
         carried = chat_carry_over(answers)
         if carried is None:
             raters = {rater for one in answers for rater in one.labels}
-            counts.update(left_out=1, labels_left=len(raters), decisions_left=chat.newest is not None)
+            counts.update(excluded=1, labels_excluded=len(raters), decisions_excluded=chat.newest is not None)
             continue
         for rater, n in carried.sources.items():
             label_ids[olds[n]].append(chat.labels[olds[n]][rater][0])
@@ -226,9 +226,9 @@ def _of_several(key: str, keys: tuple[str, ...], olds: Sequence[int]) -> CarryOv
     tally = LabelCarryOver(
         key,
         keys,
-        labels=Tally(sum(map(len, label_ids.values())), counts["labels_left"]),
-        adjudications=Tally(len(adjudications), counts["decisions_left"]),
-        chats=ChatTally(*(counts[name] for name in ("carried", "left_out", "one_only", "unresolved"))),
+        labels=Tally(sum(map(len, label_ids.values())), counts["labels_excluded"]),
+        adjudications=Tally(len(adjudications), counts["decisions_excluded"]),
+        chats=ChatTally(*(counts[name] for name in ("carried", "excluded", "one_only", "unresolved"))),
         differing=counts["differing"],
     )
     batches = ((old, batch) for old, ids in label_ids.items() for batch in in_batches(ids, IDS_AT_ONCE))

@@ -22,7 +22,7 @@ def labels_carry_over(*, olds: Sequence[Criterion], version: CriterionVersion) -
     """
     Copy counted labels and current adjudications to a new criterion and update its consensus.
 
-    Of several old criteria, chats are left out where their consensuses differ (`chat_carry_over`). Each copy
+    Of several old criteria, chats are excluded where their consensuses differ (`chat_carry_over`). Each copy
     names the criterion that it is from; the old criteria keep their labels. Call it in the transaction that
     creates the criterion; `olds` in the rubric's order.
     """

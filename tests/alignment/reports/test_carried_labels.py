@@ -59,11 +59,11 @@ def test_every_page_of_reports_and_of_label_quality_shows_the_count(lead: Client
     assert lead.get(reverse("api_set_quality", args=[pk])).json()["carried"] == 120
 
 
-def test_the_caution_names_every_origin_and_that_chats_were_left_out() -> None:
+def test_the_caution_names_every_origin_and_that_chats_were_excluded() -> None:
     assert carried_caution({}, labels=12) == ""
     assert carried_caution({"polite": 700, "brief": 638}, labels=1400) == (
         "1,338 of 1,400 labels were carried over from polite and brief: raters answered those questions,"
-        " and chats on which their consensuses differ were left out"
+        " and chats on which their consensuses differ were excluded"
     )
     assert "from a, b and c:" in carried_caution({"a": 1, "b": 1, "c": 1}, labels=3)
 
@@ -106,7 +106,7 @@ def test_a_merge_of_independent_questions_overstates_agreement_neither_in_labels
     done = carried_out(redesign("merge", "polite", "brief", into=(successor("kind", "polite", "brief"),)))
     after = dict(Consensus.objects.filter(criterion__key="kind").values_list("chat", "state"))
     assert after == alike
-    assert done.carried[0].chats.left_out == 300 - len(alike)
+    assert done.carried[0].chats.excluded == 300 - len(alike)
     found = entry(Scope(chat_set), "kind")
     assert found["carried"] == {"labels": 3 * len(alike), "of": 3 * len(alike), "from": ["polite", "brief"]}
     assert found["human"]["overlap"] == len(alike)

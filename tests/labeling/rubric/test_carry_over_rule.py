@@ -29,7 +29,7 @@ def test_where_consensuses_agree_every_rater_keeps_the_label_to_the_first_questi
 
 
 @pytest.mark.parametrize("other", [False, None])
-def test_where_consensuses_differ_the_chat_is_left_out_even_if_a_rater_answered_alike(
+def test_where_consensuses_differ_the_chat_is_excluded_even_if_a_rater_answered_alike(
     other: bool | None,
 ) -> None:
     assert sources(answers(True, True, other), answers(other, other, other)) is None

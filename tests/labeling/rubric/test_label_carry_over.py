@@ -126,7 +126,7 @@ def test_a_merge_carries_a_chat_where_the_consensuses_agree_with_every_raters_la
         ("carried", "brief"),
     ]
     assert done.carried[0].labels == Tally(3, 0)
-    assert done.carried[0].chats == ChatTally(carried=2, left_out=0, one_only=1, unresolved=1)
+    assert done.carried[0].chats == ChatTally(carried=2, excluded=0, one_only=1, unresolved=1)
     assert done.carried[0].differing == 1
 
 
@@ -147,7 +147,7 @@ def test_a_merge_leaves_out_chats_where_the_consensuses_differ(desk: Desk) -> No
     }
     assert not Adjudication.objects.filter(criterion__key="kind").exists()
     assert (done.carried[0].labels, done.carried[0].adjudications) == (Tally(3, 3), Tally(0, 1))
-    assert done.carried[0].chats == ChatTally(carried=1, left_out=2, one_only=1)
+    assert done.carried[0].chats == ChatTally(carried=1, excluded=2, one_only=1)
 
 
 def test_what_a_rater_labels_afresh_is_no_longer_carried_over(desk: Desk) -> None:
@@ -258,7 +258,7 @@ def test_the_preview_says_what_the_redesign_then_does(desk: Desk) -> None:
     decide(desk.chats[2], polite, True)
     found = consequences(redesign=MERGE, olds=redesigned(redesign=MERGE))
     assert (found.labels, found.adjudications, found.drafts) == (12, 1, 0)
-    assert found.carrying[0].chats == ChatTally(carried=2, left_out=1)
+    assert found.carrying[0].chats == ChatTally(carried=2, excluded=1)
     assert [(job.name, job.left) for job in found.jobs] == [("October", 1)]
     assert found.carrying == carried_out(MERGE).carried
     assert (found.carrying[0].labels.carried, found.carrying[0].labels.conflicts) == (4, 2)

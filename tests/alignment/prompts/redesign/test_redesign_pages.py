@@ -319,7 +319,7 @@ def test_a_dry_run_says_what_the_call_then_does(lead: Client, compared: Compared
     assert (done.status_code, done.json()["new"]) == (201, ["kind"])
     assert done.json()["carrying"] == dry.json()["carrying"]
     assert dry.json()["carrying"][0]["labels"] == {"carried": 120, "conflicts": 0}
-    chats = {"carried": 40, "left_out": 0, "one_only": 0, "unresolved": 0}
+    chats = {"carried": 40, "excluded": 0, "one_only": 0, "unresolved": 0}
     assert (dry.json()["carrying"][0]["chats"], dry.json()["carrying"][0]["differing"]) == (chats, 0)
     assert dry.json()["carrying"][0]["adjudications"] == {"carried": 0, "conflicts": 0}
     assert dry.json()["adjudications"] == 0
