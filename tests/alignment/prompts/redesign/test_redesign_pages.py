@@ -146,7 +146,7 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "60 labels and 0 adjudications carry over." in seen
     assert "20 chats carry over with the labels of all raters." in seen
     assert (
-        "20 of 40 chats with several answers (50%) and 60 labels do not carry over: the answers to the old "
+        "20 of 40 chats with several answers (50%), 60 labels do not carry over: the answers to the old "
         "questions differ. Do the questions ask the same?"
     ) in seen
     word = {"reason": "The same", "same_answers": "on"}
