@@ -86,6 +86,7 @@ class CriterionData:
         such chats.
     chance : probability of each chat to be in one of these samples, shape (chats,); None without a sample.
     at_random : whether all labels are on a random sample of all chats.
+    carried : number of labels that carried over from other criteria, by key; several after a merge.
 
     Raises
     ------
@@ -102,6 +103,7 @@ class CriterionData:
     inverse: NDArray[np.float64] | None = None
     chance: NDArray[np.float64] | None = None
     at_random: bool = False
+    carried: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         chats = len(self.human)

@@ -6,7 +6,7 @@ from typing import Any
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
-from alignment.reports.core.cautions import cautions, pass_rate_cautions
+from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import (
     AVERAGED,
@@ -61,6 +61,11 @@ class _Input:
         return int((answered & (self.data.inverse > 0)).sum())
 
     @property
+    def labels(self) -> int:
+        """Number of labels of all raters."""
+        return int(self.data.counts.sum())
+
+    @property
     def method(self) -> Method | None:
         """The method that corrects the judge's pass rate."""
         if self.by_verdict:
@@ -101,6 +106,7 @@ def criterion_entry(
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
         "cautions": _cautions(parts, judged, corrected=corrected_by is not None),
+        "carried": _carried(parts),
         "drawn_by_verdict": parts.by_verdict,
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
@@ -219,13 +225,23 @@ def _corrected_by(parts: _Input, rate: Estimate | None) -> str | None:
 
 
 def _cautions(parts: _Input, judged: dict[str, Estimate], *, corrected: bool) -> list[str]:
-    """Return the cautions; none without a run or against each rater, where no single table exists."""
+    """Return the cautions; without a run or against each rater no single table has any."""
+    carried = carried_caution(parts.data.carried, labels=parts.labels)
+    of_labels = [carried] if carried else []
     if not judged or parts.each_rater:
-        return []
+        return of_labels
     kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
     sampled = {"by_verdict": parts.by_verdict, "unused": parts.unused}
     of_table = cautions(parts.tally.table, kappa=kappa, balanced=balanced, **sampled)
-    return [*of_table, *pass_rate_cautions(parts.tally, corrected=corrected)]
+    return [*of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
+
+
+def _carried(parts: _Input) -> dict[str, Any] | None:
+    """Count the labels that carried over from other criteria."""
+    carried = parts.data.carried
+    if not carried:
+        return None
+    return {"labels": sum(carried.values()), "of": parts.labels, "from": list(carried)}
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:

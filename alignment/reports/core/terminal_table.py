@@ -30,12 +30,19 @@ def report_table(report: Mapping[str, Any]) -> str:
     lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {compared}", head, "-" * len(head)]
     lines += [_row(criterion, statistics, judged=bool(judge)) for criterion in criteria]
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
+    lines += [_carried(row["key"], row["carried"]) for row in criteria if row["carried"]]
     few = sum(criterion["status"] == "not_enough_labels" for criterion in criteria)
     if few:
         lines.append(
             f"{few} of {len(criteria)} criteria have too few human True or False labels for a status."
         )
     return "\n".join(lines)
+
+
+def _carried(key: str, carried: Mapping[str, Any]) -> str:
+    """Return the line of a criterion with labels that carried over from others."""
+    olds = ", ".join(carried["from"])
+    return f"{key}: {carried['labels']:,} of {carried['of']:,} labels were carried over from {olds}."
 
 
 def _row(criterion: Mapping[str, Any], statistics: tuple[Statistic, ...], *, judged: bool) -> str:
