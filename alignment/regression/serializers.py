@@ -149,9 +149,17 @@ class RegressionOutput(RegressionRowOutput):
     """A test: its state, the progress of its runs, and when it is done the result of `regress --json`."""
 
     policy = serializers.IntegerField()
+    policy_version = serializers.CharField(help_text="Name and version of the policy that decided.")
     run = serializers.IntegerField()
     baseline_run = serializers.IntegerField()
+    cautions = serializers.ListField(child=serializers.CharField())
+    advice = serializers.CharField(
+        allow_blank=True, allow_null=True, help_text="What decides an inconclusive test."
+    )
     more_labels = serializers.IntegerField(allow_null=True)
+    bound = serializers.FloatField(
+        allow_null=True, help_text="One-sided lower bound of the change in accuracy, as a share."
+    )
     criteria = serializers.ListField(child=serializers.DictField())
     pooled = serializers.DictField(allow_null=True)
     bootstrap = serializers.DictField(
@@ -223,17 +231,21 @@ def regression_body(test: RegressionTest) -> dict[str, Any]:
     """Return a test with its results and runs."""
     answer, progress = regression_answer(test), regression_progress(test)
     return {
+        "cautions": [],
+        "advice": "",
         "more_labels": None,
+        "bound": None,
         "criteria": [],
         "pooled": None,
         "bootstrap": None,
         **{
             name: answer[name]
-            for name in ("more_labels", "criteria", "pooled", "bootstrap")
+            for name in ("cautions", "advice", "more_labels", "bound", "criteria", "pooled", "bootstrap")
             if name in answer
         },
         **regression_row(test),
         "policy": test.policy_id,
+        "policy_version": answer["policy_version"],
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
         "runs": [

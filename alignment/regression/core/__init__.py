@@ -11,12 +11,13 @@ from alignment.regression.core.evidence import (
     flip_share,
 )
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
-from alignment.regression.core.policy import GatePolicy
+from alignment.regression.core.policy import RETIRED, GatePolicy
 from alignment.regression.core.power import chance_found, gate_power
-from alignment.regression.core.result import junit_xml, markdown_summary, regression_body
+from alignment.regression.core.result import advice_of, junit_xml, markdown_summary, regression_body
 
 __all__ = [
     "CELLS",
+    "RETIRED",
     "ClassChange",
     "CriterionEvidence",
     "Decision",
@@ -25,6 +26,7 @@ __all__ = [
     "GatePolicy",
     "PairedVerdicts",
     "PooledEvidence",
+    "advice_of",
     "chance_found",
     "confirm",
     "count_evidence",

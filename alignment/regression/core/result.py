@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from alignment.regression.core.advice import labels_needed
 from alignment.regression.core.evidence import CriterionEvidence, Evidence
 from alignment.regression.core.gate import Decision
 from alignment.reports.core.judge_side import judge_statistics
@@ -29,7 +30,10 @@ def regression_body(
     return {
         "gate": decision.gate.value,
         "reasons": list(decision.reasons),
+        "cautions": list(decision.cautions),
+        "advice": decision.advice,
         "more_labels": decision.more_labels,
+        "bound": decision.bound,
         "criteria": [_criterion(row, (noise or {}).get(row.key), seed) for row in evidence.criteria],
         "pooled": {"chats": pooled.chats, "change": pooled.mean, "error": pooled.error, "z": pooled.z},
         "bootstrap": {"seed": seed, "resamples": RESAMPLES},
@@ -79,6 +83,16 @@ def _judge(criterion: CriterionEvidence, table: Confusion, seed: int) -> dict[st
     }
 
 
+def advice_of(answer: Mapping[str, Any]) -> str:
+    """Return what decides an inconclusive test; '' if it is decided. Old results stored a number alone.
+
+    >>> advice_of({"more_labels": 90})
+    'about 90 more labelled chats are needed for the gate'
+    """
+    more = answer.get("more_labels")
+    return answer.get("advice") or (labels_needed(more) if more else "")
+
+
 def markdown_summary(answer: Mapping[str, Any], *, title: str) -> str:
     """Format the gate's answer as Markdown: result, reasons, and a table with one row per criterion.
 
@@ -89,8 +103,9 @@ def markdown_summary(answer: Mapping[str, Any], *, title: str) -> str:
     """
     lines = [f"## {WORDS[answer['gate']]}: {_cell(title)}", ""]
     lines += [f"- {_cell(reason)}" for reason in answer["reasons"]]
-    if answer.get("more_labels"):
-        lines.append(f"- about {answer['more_labels']:,} more labelled chats are needed")
+    lines += [f"- Caution: {_cell(caution)}" for caution in answer.get("cautions", ())]
+    if advice := advice_of(answer):
+        lines.append(f"- {advice}")
     names = ["criterion", "n", "fixed", "broken", *(one.head for one in columns(Table.REGRESSION)), "change"]
     lines += ["", f"| {' | '.join(names)} |", f"| --- |{' ---: |' * (len(names) - 1)}"]
     lines += [f"| {' | '.join(_row(row))} |" for row in answer.get("criteria", ())]

@@ -9,6 +9,7 @@ from django.db.models import Count, Max
 from alignment.models.regressions import HoldoutOpening
 from alignment.regression.core import GatePolicy
 from alignment.regression.queries.policy_page import policy_revised
+from alignment.regression.queries.tests import gate_policy
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
@@ -37,7 +38,7 @@ def holdout_uses(
     counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
     if policy is None:
         chosen = policy_revised()
-        policy = GatePolicy.from_json(chosen.parameters) if chosen else GatePolicy()
+        policy = gate_policy(chosen) if chosen else GatePolicy()
     limit = policy.openings_warning
     return [
         HoldoutUse(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)

@@ -11,6 +11,7 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
+from alignment.regression.core import advice_of
 from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
 from alignment.regression.queries.tests import gate_policy
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
@@ -74,7 +75,8 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "gate": _gate(test),
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
-        "more_labels": body.get("more_labels"),
+        "cautions": body.get("cautions", ()),
+        "advice": advice_of(body),
         "openings": _openings(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
+from alignment.regression.core import RETIRED
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
@@ -267,6 +268,10 @@ def _test(
     by: User | None,
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
+    if not RETIRED.isdisjoint(choice.policy.parameters):
+        raise RegressionRefused(
+            f"the policy {choice.policy} belongs to earlier rules of the gate: choose a later version"
+        )
     noise = _noise_run(choice, baseline, by) if choice.noise else None
     _lock_criteria(tested)
     test = RegressionTest.objects.create(

@@ -55,7 +55,8 @@ def test_with_nine_an_author_sees_the_gates_answer_alone(
     hold_out(tested, chats=9)
     row = shown_to(tested, author_user)
     assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [SMALL_COUNTS_HIDDEN], [])
-    assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
+    assert [row.body[key] for key in ("pooled", "more_labels", "bound")] == [None] * 3
+    assert (row.body["cautions"], row.body["advice"]) == ([], "")
     assert shown_to(tested, lead_user).body == tested.test.body
 
 

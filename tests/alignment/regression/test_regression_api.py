@@ -259,11 +259,11 @@ def test_policies_are_read_by_authors_and_revised_by_leads(db: None, author: Cli
     fields = {"parameters": {"floor": 0.8}, "reason": "We know more"}
     assert post(author, "api_policies", fields).status_code == 404
     answer = post(lead, "api_policies", fields)
-    assert (answer.status_code, answer.json()["version"], answer.json()["in_force"]) == (201, 2, True)
+    assert (answer.status_code, answer.json()["version"], answer.json()["in_force"]) == (201, 3, True)
     listed = author.get(reverse("api_policies")).json()
     assert [(row["version"], row["in_force"], row["parameters"]["floor"]) for row in listed] == [
-        (2, True, 0.8),
-        (1, False, 0.7),
+        (3, True, 0.8),
+        (2, False, 0.7),
     ]
     stale = post(lead, "api_policies", fields | {"base": listed[1]["id"]})
     assert (stale.status_code, stale.json()["code"]) == (409, "changed")
@@ -287,7 +287,7 @@ def test_an_invalid_limit_is_refused_by_field(
 ) -> None:
     answer = post(lead, "api_policies", body)
     assert (answer.status_code, list(answer.json())) == (400, [field])
-    assert not Policy.objects.filter(version=2).exists()
+    assert not Policy.objects.filter(version=3).exists()
 
 
 def test_the_schema_describes_every_route_without_warnings(capsys: pytest.CaptureFixture[str]) -> None:
