@@ -7,7 +7,16 @@ from django.db.models import Q
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.regression.core import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
+from alignment.regression.core import (
+    Decision,
+    Evidence,
+    Gate,
+    confirm,
+    decide,
+    flip_share,
+    regression_body,
+    with_unread_reasons,
+)
 from alignment.regression.queries.paired_verdicts import judge_codes
 from alignment.regression.queries.tests import evidence_of, gate_policy
 from alignment.reports.queries.reports import SEED
@@ -98,7 +107,7 @@ def _decide(test: RegressionTest) -> None:
             return
         second = decide(evidence_of(test, candidate=test.confirm_run), policy=policy)
         decision = confirm(decision, second)
-    _settle(test, evidence, decision)
+    _settle(test, evidence, with_unread_reasons(decision, evidence))
 
 
 def _second_run(first: Run) -> Run:

@@ -1,7 +1,7 @@
 """Evidence of the gate: counts of champion and candidate against the consensus."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,8 @@ SUBJECTIVE = "subjective"
 CELLS = ("fixed", "broken", "still_right", "still_wrong", "no_verdict")
 # Failures of the endpoint do not count against the prompt; other missing answers do.
 OUTER = (JudgeCode.FAILED, JudgeCode.NONE)
+# Answers without a readable verdict. They count as wrong.
+UNREAD = (JudgeCode.CUT_OFF, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ class CriterionEvidence:
     table : counts by which judge is right, the candidate first: `first` fixed, `second` broken.
     left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
     p_holm : p_worse adjusted over all blocking criteria; None for the others.
+    no_verdict_before, no_verdict_after : answers other than True and False by state, zeros omitted.
+    broken_unread : broken chats on which the candidate's answer is one of UNREAD.
     """
 
     key: str
@@ -134,6 +138,9 @@ class CriterionEvidence:
     ceiling: float | None
     p_worse: float
     p_holm: float | None = None
+    no_verdict_before: Mapping[str, int] = field(default_factory=dict)
+    no_verdict_after: Mapping[str, int] = field(default_factory=dict)
+    broken_unread: int = 0
 
     @property
     def n(self) -> int:
@@ -228,7 +235,17 @@ def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
         after=_confusion(verdicts, verdicts.candidate),
         ceiling=verdicts.ceiling,
         p_worse=mcnemar_midp(table.second, table.first),
+        no_verdict_before=_no_verdict(verdicts, verdicts.champion),
+        no_verdict_after=_no_verdict(verdicts, verdicts.candidate),
+        broken_unread=verdicts.count("broken", np.isin(verdicts.candidate, UNREAD)),
     )
+
+
+def _no_verdict(verdicts: PairedVerdicts, judge: Codes) -> dict[str, int]:
+    """Count one judge's answers other than True and False on the compared chats, by state."""
+    counts = {code: int((judge[verdicts.compared] == code).sum()) for code in (*UNREAD, JudgeCode.NA)}
+    names = {JudgeCode.NA: "not_applicable"}
+    return {names.get(code, code.name.lower()): n for code, n in counts.items() if n}
 
 
 def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:

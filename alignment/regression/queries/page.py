@@ -11,8 +11,7 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
-from alignment.regression.queries.tests import gate_policy
+from alignment.regression.queries.holdout_access import test_openings
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
@@ -75,7 +74,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "more_labels": body.get("more_labels"),
-        "openings": _openings(test),
+        "openings": test_openings(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
@@ -102,12 +101,6 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
         "cost": None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
         "seconds_left": _seconds_left(rows),
     }
-
-
-def _openings(test: RegressionTest) -> list[HoldoutUse]:
-    """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
-    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
-    return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:

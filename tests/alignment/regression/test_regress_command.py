@@ -138,7 +138,7 @@ def test_it_writes_files_for_a_pull_request(labelled: Path, settings: Settings) 
     suite = ElementTree.fromstring(junit.read_text("utf-8"))  # noqa: S314  written by us
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert ["polite got worse" in entry.get("message", "") for entry in suite.iter("failure")] == [True]
-    assert "| `polite` | 120 | 2 | 20 | 0.98 → 0.83 |" in summary.read_text("utf-8")
+    assert "| `polite` | 120 | 2 | 20 | 0 → 0 | 0.98 → 0.83 |" in summary.read_text("utf-8")
 
 
 @pytest.mark.heavy
