@@ -46,7 +46,7 @@ def holdout_uses(
     ]
 
 
-def test_openings(test: RegressionTest) -> list[HoldoutUse]:
+def openings_of(test: RegressionTest) -> list[HoldoutUse]:
     """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
     criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
     return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
@@ -54,7 +54,7 @@ def test_openings(test: RegressionTest) -> list[HoldoutUse]:
 
 def holdout_warning(test: RegressionTest) -> str:
     """Return a warning if the test's holdout has been used often; '' if not."""
-    often = [use for use in test_openings(test) if use.often]
+    often = [use for use in openings_of(test) if use.often]
     if not often:
         return ""
     most, others = often[0], len(often) - 1

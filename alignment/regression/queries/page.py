@@ -11,7 +11,7 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.holdout_access import test_openings
+from alignment.regression.queries.holdout_access import openings_of
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
@@ -74,7 +74,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "more_labels": body.get("more_labels"),
-        "openings": test_openings(test),
+        "openings": openings_of(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
