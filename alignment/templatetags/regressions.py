@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from alignment.regression.core import no_verdict_words
 from common.templatetags.display import count, interval, number
 
 register = template.Library()
@@ -30,6 +31,12 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
 def confusion(judge: Any, name: str) -> dict[str, Any]:
     """Show the confusion matrix of one judge."""
     return {"judge": judge, "name": name}
+
+
+@register.filter
+def no_verdict(judge: Any) -> str:
+    """Return the number of answers without True or False of one judge, by state."""
+    return no_verdict_words(judge)
 
 
 @register.filter

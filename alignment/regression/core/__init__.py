@@ -13,7 +13,15 @@ from alignment.regression.core.evidence import (
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
 from alignment.regression.core.policy import RETIRED, GatePolicy
 from alignment.regression.core.power import chance_found, gate_power
-from alignment.regression.core.result import advice_of, junit_xml, markdown_summary, regression_body
+from alignment.regression.core.result import (
+    advice_of,
+    junit_problem,
+    junit_xml,
+    markdown_problem,
+    markdown_summary,
+    regression_body,
+)
+from alignment.regression.core.unread import no_verdict_words, state_words
 
 __all__ = [
     "CELLS",
@@ -33,7 +41,11 @@ __all__ = [
     "decide",
     "flip_share",
     "gate_power",
+    "junit_problem",
     "junit_xml",
+    "markdown_problem",
     "markdown_summary",
+    "no_verdict_words",
     "regression_body",
+    "state_words",
 ]

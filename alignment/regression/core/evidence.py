@@ -1,7 +1,7 @@
 """Evidence of the gate: counts of champion and candidate against the consensus."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,8 @@ SUBJECTIVE = "subjective"
 CELLS = ("fixed", "broken", "still_right", "still_wrong", "no_verdict")
 # Failures of the endpoint do not count against the prompt; other missing answers do.
 OUTER = (JudgeCode.FAILED, JudgeCode.NONE)
+# Answers without a readable verdict. They count as wrong.
+_UNREAD = (JudgeCode.CUT_OFF, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ class CriterionEvidence:
     left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
     p_holm : p_worse adjusted over all blocking criteria; None for the others.
     missing : labelled chats without a verdict. revised : as in PairedVerdicts.
+    no_verdict_before, no_verdict_after : answers other than True and False by state, zeros omitted.
     """
 
     key: str
@@ -184,6 +187,8 @@ class CriterionEvidence:
     revised: bool
     p_worse: float
     p_holm: float | None = None
+    no_verdict_before: Mapping[str, int] = field(default_factory=dict)
+    no_verdict_after: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -295,6 +300,8 @@ def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
         missing=_missing(verdicts),
         revised=verdicts.revised,
         p_worse=mcnemar_midp(table.second, table.first),
+        no_verdict_before=_no_verdict(verdicts, verdicts.champion),
+        no_verdict_after=_no_verdict(verdicts, verdicts.candidate),
     )
 
 
@@ -311,6 +318,13 @@ def _missing(verdicts: PairedVerdicts) -> MissingVerdicts:
 
 def _by_state(judge: Codes) -> dict[str, int]:
     return {code.name.lower(): int((judge == code).sum()) for code in NO_VERDICT}
+
+
+def _no_verdict(verdicts: PairedVerdicts, judge: Codes) -> dict[str, int]:
+    """Count one judge's answers other than True and False on the compared chats, by state."""
+    counts = {code: int((judge[verdicts.compared] == code).sum()) for code in (*_UNREAD, JudgeCode.NA)}
+    names = {JudgeCode.NA: "not_applicable"}
+    return {names.get(code, code.name.lower()): n for code, n in counts.items() if n}
 
 
 def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:

@@ -12,8 +12,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import advice_of
-from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
-from alignment.regression.queries.tests import gate_policy
+from alignment.regression.queries.holdout_access import openings_of
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
@@ -77,7 +76,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "cautions": body.get("cautions", ()),
         "advice": advice_of(body),
-        "openings": _openings(test),
+        "openings": openings_of(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
@@ -104,12 +103,6 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
         "cost": None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
         "seconds_left": _seconds_left(rows),
     }
-
-
-def _openings(test: RegressionTest) -> list[HoldoutUse]:
-    """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
-    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
-    return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:

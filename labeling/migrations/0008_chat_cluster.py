@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('labeling', '0006_redesigned_criteria'),
+        ('labeling', '0007_answers_carried_from'),
     ]
 
     operations = [
