@@ -25,7 +25,7 @@ from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-NOTHING_CERTIFIED = "no criterion was aligned when it was issued, so it permits no production use"
+NOTHING_CERTIFIED = "it certifies no criterion for production use"
 NO_DEFAULT = "there is no default profile, so the current judge is unknown"
 NO_PROMPT = "a criterion no longer has a prompt"
 CHANGED_TEXT = "the text was changed after signing"
@@ -101,7 +101,7 @@ def certificate_state(certificate: Certificate, *, figures: bool = True) -> Cert
 def certificate_states(rows: Collection[Certificate], *, figures: bool = True) -> dict[int, CertificateState]:
     """Return states by id; constant number of queries.
 
-    Today's report is looked up only for certificates that nothing else has ended; `changed_reports` says when
+    Today's report is looked up only for certificates that hold otherwise; `changed_reports` says when
     it is computed. Without `figures` its reasons name no figures.
     """
     now = timezone.now()

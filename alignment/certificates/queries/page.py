@@ -110,7 +110,7 @@ def uses_in(body: Mapping[str, Any]) -> Counter[Use]:
 
 
 def title(row: Certificate) -> str:
-    """Return the certificate's name with its scope: how many criteria it certifies, on which chats."""
+    """Return the certificate's name with its scope: how many criteria it certifies, on which split."""
     covered = f"{len(certified(row.body))} of {_criteria(len(row.body['criteria']))}"
     return f"Certificate {row.pk}: {covered} on {row.body['labels']['split'] or 'all splits'}"
 

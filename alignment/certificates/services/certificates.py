@@ -29,7 +29,8 @@ LONGEST_DAYS = 365
 LONGEST_REASON = 2000
 DAY = timedelta(days=1)
 NOTHING_QUALIFIES = (
-    "no criterion qualifies: one must be aligned, with labels and verdicts that answer the same text"
+    "a certificate needs an aligned criterion, simple or context, "
+    "with labels and verdicts on the same question"
 )
 
 

@@ -143,7 +143,8 @@ def test_states_take_the_same_queries_however_many(
     in_use: Certificate, lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     run = in_use.judge.runs.get()
-    for user, split in ((lead_user, "dev"), (make_user("olga", Role.LEAD), "dev"), (lead_user, "")):
+    olga = make_user("olga", Role.LEAD)
+    for user, split in ((lead_user, "dev"), (olga, "dev"), (olga, "")):
         stored_certificate(run, by=user, split=split)
     one, every = [in_use], list(certificate_whole())
     assert len(every) == 4

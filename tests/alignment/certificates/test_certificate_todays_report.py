@@ -186,7 +186,7 @@ def test_one_on_which_no_criterion_qualified_does_not_hold(
 ) -> None:
     """Earlier versions issued such certificates."""
     row = stored_certificate(compared.run, by=lead_user, split="holdout")
-    reason = "no criterion was aligned when it was issued, so it permits no production use"
+    reason = "it certifies no criterion for production use"
     assert one_answer(row, lead) == ("expired", [reason], [])
 
 
