@@ -27,6 +27,7 @@ STATUSES = (  # status, css class of its chip, words
     ("aligned", "aligned", "aligned"),
     ("not_aligned", "not", "not aligned"),
     ("not_enough_labels", "few", "too few labels"),
+    ("raters_disagree", "apart", "raters disagree"),
     ("directional", "dir", "directional"),
 )
 NOT_COMPUTED = "Not computed yet: open the report"
@@ -82,7 +83,7 @@ def run_statuses(runs: Iterable[Run]) -> dict[int, RunStatus]:
 
 
 def _current_pins(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) -> dict[int, str]:
-    """Return the current pin of each run's report; a finished run keeps its criteria."""
+    """Return the current pin of each run's report; a finished run keeps those it had then."""
     every_key = {key for own in keys.values() for key in own}
     criteria = Criterion.objects.filter(key__in=every_key).select_related("dimension")
     rows = list(criteria.order_by("rubric", "dimension__position", "position"))
