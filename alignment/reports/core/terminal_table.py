@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from alignment.reports.core.registry import Statistic, Table, columns
+from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
+from alignment.reports.core.sensitivity import RATES
 
 STATUS = {
     "aligned": "aligned",
@@ -35,6 +36,7 @@ def report_table(report: Mapping[str, Any]) -> str:
     lines += [head, "-" * len(head)]
     lines += [_row(criterion, statistics, judged=bool(judge)) for criterion in criteria]
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
+    lines += [_between(row) for row in criteria if row["sensitivity"]]
     number = Counter(criterion["status"] for criterion in criteria)
     if few := number["not_enough_labels"]:
         lines.append(
@@ -43,6 +45,19 @@ def report_table(report: Mapping[str, Any]) -> str:
     if disagree := number["raters_disagree"]:
         lines.append(f"On {disagree} of {len(criteria)} criteria the raters disagree: refine the guideline.")
     return "\n".join(lines)
+
+
+def _between(criterion: Mapping[str, Any]) -> str:
+    """Return the worst and the best case of a criterion with unresolved chats."""
+    found, cases = criterion["sensitivity"], ("worst", "best")
+    rates = (
+        f"{BY_KEY[name].label} {' to '.join(_number(found[case][name]) for case in cases)}" for name in RATES
+    )
+    return f"{criterion['key']}, unresolved chats counted against or for the judge: {', '.join(rates)}."
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _row(criterion: Mapping[str, Any], statistics: tuple[Statistic, ...], *, judged: bool) -> str:
