@@ -87,13 +87,14 @@ def _value(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
 def sensitivity(criteria: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Tabulate the worst and the best case of criteria with unresolved chats; a single one is not named."""
     single = isinstance(criteria, Mapping)
+    several = [criteria] if isinstance(criteria, Mapping) else criteria
     rows = [
         {
             "name": pick(row, "name") or pick(pick(row, "pinned"), "name"),
             "chats": found["chats"],
             "cells": [(found["worst"][rate], found["best"][rate]) for rate in RATES_BETWEEN],
         }
-        for row in ([criteria] if single else criteria)
+        for row in several
         if (found := row.get("sensitivity"))
     ]
     return {"rows": rows, "named": not single}

@@ -96,7 +96,7 @@ class Abstentions:
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """What the labels themselves allow.
+    """The human labels of a criterion, as far as they decide its status.
 
     labelled, unresolved : chats with a label that counts, and those of them that are unresolved.
     agreement : the criterion's `human` in JSON: agreement between raters with its intervals.
@@ -156,7 +156,7 @@ def decide_status(
     ----------
     table : human answers against verdicts.
     tpr, tnr, balanced_accuracy : estimates with intervals, of that table or weighted.
-    labels : what the labels themselves allow.
+    labels : counts of the human labels, and agreement between raters.
     open_true, open_false : chats with this human answer that are not in the table.
     policy : the limits.
     tier : "subjective" adds the reason "directional only"; the status stays.
