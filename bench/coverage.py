@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,18 @@ from alignment.comparison.core.codes import CriterionData, CriterionSpec, HumanC
 from alignment.comparison.core.tally import Tally, tally
 from alignment.judge_comparison.core import CriterionAnswers, compare
 from alignment.reports.core.human_side import human_side
-from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics
+from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics, precision_of
 from alignment.reports.core.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.reports.core.pooled import POOLED, pooled
 from alignment.reports.core.weighted import human_share, weighted_statistics
 from alignment.statistics.agreement import Confusion, formulas
-from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.statistics.agreement.many_raters import (
+    ac1_of_sums,
+    ac1_parts,
+    alpha_of_sums,
+    alpha_parts,
+    ceiling_parts,
+)
 from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
 
@@ -41,6 +48,9 @@ ALIKE = 0.5
 MEAN = (93.0, 97.0)
 LEAST = 90.0
 SEED = 1
+
+# Precision on few chats: number of chats, shares of True, and rates.
+CHATS, SHARES_OF_TRUE, RARE_RATES = (30, 60, 100), (0.1, 0.5, 0.9, 0.95), (0.7, 0.9, 0.95, 0.97)
 
 PASSES = "pass rate, people"
 RUN = 1000  # chats of a run over which labels are drawn by verdict
@@ -120,6 +130,7 @@ def figures() -> Iterator[Figure]:
         for name in shares[0]:
             yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
     yield from exact_figures()
+    yield from precision_figures()
     yield from drawn_figures()
     yield from league_figures()
 
@@ -222,6 +233,32 @@ def exact_figures() -> Iterator[Figure]:
         found = [judge_rates(Confusion(*table))["balanced_accuracy"].interval for table in tables.tolist()]
         shares = [100 * _exactly(found, tables, *rates) for rates in itertools.product(RATES, RATES)]
         yield from _of(f"balanced_accuracy, every table of {half} and {half}, {how}", shares)
+
+
+def precision_figures() -> Iterator[Figure]:
+    """Precision, almost 1 where True is frequent: over every number of chats that are judged True."""
+    cells = itertools.product(CHATS, SHARES_OF_TRUE, RARE_RATES, RARE_RATES)
+    yield from _of("precision, few chats, drawn", [100 * precision_covered(*cell) for cell in cells])
+
+
+def precision_covered(chats: int, share: float, tpr: float, tnr: float) -> float:
+    """The share of the shown intervals that hold the planted precision, each table as often as expected."""
+    said = share * tpr + (1 - share) * (1 - tnr)
+    precision, held, shown = share * tpr / said, 0.0, 0.0
+    for judged, chance in enumerate(binom.pmf(np.arange(chats + 1), chats, said).tolist()):
+        right = np.arange(judged + 1)
+        expected = binom.pmf(right, judged, precision) if judged and chance > 1e-9 else right[:0]
+        for tp, often in enumerate(expected.tolist()):
+            interval = _precision(tp, judged).interval
+            shown += chance * often * (interval is not None)
+            held += chance * often * (interval is not None and _holds(interval, precision))
+    return held / shown
+
+
+@cache
+def _precision(tp: int, judged: int) -> Estimate:
+    """The report's precision of a judge that is right on `tp` of its verdicts of True."""
+    return precision_of(Confusion(tp, 0, judged - tp, 0))
 
 
 def _all_tables(true: int, false: int) -> NDArray[np.int64]:
@@ -395,7 +432,9 @@ def _planted_people(cell: Cell) -> dict[str, float]:
     alpha = alpha_of_sums(1e7 * chance @ alpha_parts(rows))
     return {
         "people's alpha": float(alpha),
+        "people's AC1": float(ac1_of_sums((chance @ ac1_parts(rows))[:-1])),
         "human ceiling": float(formulas.balanced_accuracy(chance @ ceiling_parts(rows))),
+        "human ceiling of accuracy": float(formulas.accuracy(chance @ ceiling_parts(rows))),
     }
 
 
@@ -405,10 +444,13 @@ def _people(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
         truth = cell.truth(draw)
         true = np.sum([cell.answers(truth, draw) for _ in range(RATERS)], axis=0)
         body = human_side(np.column_stack([true, RATERS - true, 0 * true]), raters=RATERS, seed=SEED).body
+        ac1 = body["gwet_ac1_interval"] or {"low": None, "high": None}
         yield (
             {
                 "people's alpha": _estimate(body["krippendorff_alpha"]),
+                "people's AC1": _estimate({"value": body["gwet_ac1"], **ac1}),
                 "human ceiling": _estimate(body["ceiling"]),
+                "human ceiling of accuracy": _estimate(body["accuracy_ceiling"]),
             },
             1,
         )

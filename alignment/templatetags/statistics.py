@@ -1,5 +1,6 @@
 """Template tags of statistics: values, outcomes and interval plots. Loaded on every page."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
@@ -25,7 +26,7 @@ RATER_LANES = (
 @register.simple_tag
 def stat(holder: Any, path: str) -> SafeString:
     """Show a statistic; its title is the interval, or why value or interval are missing."""
-    statistic = pick_path(holder, path)
+    statistic = _statistic(holder, path)
     value = estimate(statistic)
     reason = pick(pick(holder, "undefined"), path) or ""
     if value.value is None:
@@ -64,7 +65,7 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     rows = [
         plots.Lane(
             name,
-            estimate(pick_path(criterion, path)),
+            estimate(_statistic(criterion, path)),
             css="judge" if judged else "people",
             circle=not judged,
             big=i == len(named),
@@ -94,5 +95,11 @@ def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | N
 @register.simple_tag
 def estimates(holder: Any, paths: str) -> SafeString:
     """Table cells of several statistics: the value, its interval below."""
-    cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
+    cells = ((stat(holder, path), interval(_statistic(holder, path))) for path in paths.split())
     return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)
+
+
+def _statistic(holder: Any, path: str) -> Any:
+    """Return a statistic, with the interval that a report keeps beside a plain number."""
+    known = isinstance(holder, Mapping) and path in BY_KEY
+    return BY_KEY[path].of(holder) if known else pick_path(holder, path)

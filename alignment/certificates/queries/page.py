@@ -31,7 +31,11 @@ USES = {
 }
 STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked": ("not", "Revoked")}
 ENDED = "It no longer permits any use."
-FEW = ("few", "Not enough labels")
+# Statuses whose cause is in the labels: no use until that is mended.
+LABEL_CAUSES = {
+    "not_enough_labels": ("few", "Not enough labels"),
+    "raters_disagree": ("apart", "Raters disagree"),
+}
 NOT_APPLICABLE = "judge_not_applicable"
 RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
 
@@ -135,11 +139,13 @@ def _next_steps(stored: Report, user: User | AnonymousUser) -> dict[str, list[St
 
 
 def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:
-    few = entry["use"] == Use.NONE and entry["status"] == "not_enough_labels"
+    chip = USES[Use(entry["use"])]
+    if entry["use"] == Use.NONE:
+        chip = LABEL_CAUSES.get(entry["status"], chip)
     figures = [{"name": name, **_figure(entry[key])} for key, name in RATES]
     return dict(entry) | {
         "name": entry["key"].replace("_", " ").capitalize(),
-        "chip": FEW if few else USES[Use(entry["use"])],
+        "chip": chip,
         "figures": figures,
         "next_steps": steps,
         "ceiling": _figure(entry["ceiling"]),

@@ -52,10 +52,17 @@ class JudgeCode(IntEnum):
 
 
 NO_VERDICT = tuple(code for code in JudgeCode if code > JudgeCode.NA)
-# Abstentions: the judge answered, but neither True nor False. Excludes failed and missing calls.
-ABSTENTIONS = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
 CONSENSUS = "consensus"
 EACH_RATER = "each-rater"
+
+
+def abstentions(*, complete: bool) -> tuple[JudgeCode, ...]:
+    """Codes of a judge's abstentions; before the run has ended a chat may still get its verdict.
+
+    >>> JudgeCode.NONE in abstentions(complete=True), JudgeCode.NONE in abstentions(complete=False)
+    (True, False)
+    """
+    return (JudgeCode.NA, *(code for code in NO_VERDICT if complete or code is not JudgeCode.NONE))
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class CriterionData:
     chance : probability of each chat to be in one of these samples, shape (chats,); None without a sample.
     at_random : whether all labels are on a random sample of all chats.
     carried : number of labels that carried over from other criteria, by key; several after a merge.
+    complete : whether the run has ended. Until then a chat without a verdict may still get one.
 
     Raises
     ------
@@ -104,6 +112,7 @@ class CriterionData:
     chance: NDArray[np.float64] | None = None
     at_random: bool = False
     carried: Mapping[str, int] = field(default_factory=dict)
+    complete: bool = True
 
     def __post_init__(self) -> None:
         chats = len(self.human)
@@ -117,6 +126,11 @@ class CriterionData:
                 raise ValueError(f"{self.spec.key}: unknown {name} code")
         if self.counts.size and self.counts.min() < 0:
             raise ValueError(f"{self.spec.key}: negative label count")
+
+    @property
+    def abstentions(self) -> tuple[JudgeCode, ...]:
+        """Codes of abstentions: neither True nor False, for any reason, once a verdict was due."""
+        return abstentions(complete=self.complete)
 
     @property
     def without_sampled(self) -> "CriterionData":

@@ -131,6 +131,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
             chance=samples[row.pk].probability if row.pk in samples else None,
             at_random=_at_random(samples.get(row.pk), human[row.pk]),
             carried=carried.get(row.pk, {}),
+            complete=scope.run is None or scope.run.finished_at is not None,
         )
         for row in scope.criteria
     )

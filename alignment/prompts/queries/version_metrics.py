@@ -1,6 +1,7 @@
 """Metrics of prompt versions: consensus and judge compared, by version, set and split."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +17,13 @@ from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.cached_documents import hash_of, replace_documents, stored_ids
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
+from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import judge_rates
-from alignment.reports.core.status import Abstentions, Decision, decide_status
+from alignment.reports.core.status import Abstentions, Decision, HumanLabels, decide_status
 from alignment.reports.queries.reports import BODY_VERSION as REPORT_VERSION
-from alignment.reports.queries.reports import POLICY
+from alignment.reports.queries.reports import POLICY, SEED
 from alignment.reports.queries.weighted_rates import WITHHELD, decision_of, estimates_of, weighted_rates
-from alignment.statistics.agreement import Confusion, leave_one_rater_out
+from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
@@ -31,7 +33,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 # Tries test unsaved texts; repeated runs measure the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # Judges that agree in these settings differ only in their prompts.
@@ -55,18 +57,17 @@ Counts = dict[str, Any]
 class VersionMetrics:
     """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
-    `ceiling`: human balanced accuracy on the same chats. `undecided`: chats with a True or False consensus on
-    which the judge gave neither; `abstained`: the same by True and False, without failed calls. `recipe` is
-    equal for runs whose judges differ only in prompts. `sampled`: chats whose labels were sampled by verdict;
-    if there are any, the rates are weighted as in the report and do not follow from the table.
+    `labels`: labelled chats and the agreement between their raters. `abstained`: chats with a human True, and
+    with a human False, on which the judge gave neither. `recipe` is equal for runs whose judges differ only
+    in prompts. `sampled`: chats whose labels were sampled by verdict; if there are any, the rates are
+    weighted as in the report and do not follow from the table.
     """
 
     run: Run
     criterion: Criterion
     split: str
     table: Confusion
-    ceiling: float | None
-    undecided: int
+    labels: HumanLabels
     abstained: tuple[int, int]
     recipe: str
     sampled: int
@@ -84,6 +85,17 @@ class VersionMetrics:
         name = self.run.chat_set.name if self.run.chat_set else "no set"
         return f"{name}, {self.split}" if self.split else name
 
+    @property
+    def ceiling(self) -> float | None:
+        """Human balanced accuracy on the same chats."""
+        value: float | None = self.labels.agreement["ceiling"]["value"]
+        return value
+
+    @property
+    def undecided(self) -> int:
+        """Chats with a True or False consensus on which the judge gave neither."""
+        return sum(self.abstained)
+
     @cached_property
     def figures(self) -> dict[str, Any]:
         """The rates in the form of a report, for lanes and plots."""
@@ -100,6 +112,7 @@ class VersionMetrics:
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
+            labels=self.labels,
             open_true=Abstentions(self.abstained[0], self.abstained[0]),
             open_false=Abstentions(self.abstained[1], self.abstained[1]),
             policy=POLICY,
@@ -158,15 +171,14 @@ def version_metrics(
 
 
 def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
-    true, false = body["refrained"]
+    true, false = body["silent"]
     table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
         criterion=criterion,
         split=split,
         table=table,
-        ceiling=body["ceiling"],
-        undecided=body["silent"],
+        labels=HumanLabels(body["labelled"], body["unresolved"], body["human"]),
         abstained=(true, false),
         recipe=recipe,
         sampled=weighted["chats"] if weighted else 0,
@@ -292,14 +304,14 @@ def _counted(
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
         (run, criterion): {} for criterion, runs in runs_by_criterion.items() for run in runs
     }
-    for run, criterion, split, consensus, value, state, n in _patterns(runs_by_criterion, excluded):
+    for run, criterion, split, consensus, value, n in _patterns(runs_by_criterion, excluded):
         if consensus is not None:
-            cells[run, criterion].setdefault(split, []).append((consensus, value, state, n))
+            cells[run, criterion].setdefault(split, []).append((consensus, value, n))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
 def _patterns(runs_by_criterion: Mapping[int, list[int]], excluded: Q | None) -> Any:
-    """Return rows of run, criterion, split, consensus or None, verdict, its state, and the number of chats.
+    """Return rows of run, criterion, split, consensus or None, verdict, and the number of chats.
 
     NB: pages show many runs with a verdict on most chats, so the consensus is looked up once for each verdict
     as one JSON value, not once for each of its columns.
@@ -314,26 +326,27 @@ def _patterns(runs_by_criterion: Mapping[int, list[int]], excluded: Q | None) ->
     rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(
         consensus=Subquery(answers)
     )
-    kinds = ("run_id", "criterion_id", "run__run_chats__split", "consensus", "value", "state")
+    kinds = ("run_id", "criterion_id", "run__run_chats__split", "consensus", "value")
     return rows.values_list(*kinds).annotate(n=Count("pk")).order_by()
 
 
 def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
-    """Return the counts of one run, criterion and split from rows of consensus, verdict, state, chats."""
+    """Return the counts of one run, criterion and split from rows of consensus, verdict, chats."""
     table = {(human, judge): 0 for human in (True, False) for judge in (True, False, None)}
-    answers, abstained = [], {True: 0, False: 0}
-    for consensus, value, state, n in rows:
+    states: Counter[str] = Counter()
+    answers = []
+    for consensus, value, n in rows:
+        states[consensus["state"]] += n
         answers.append((consensus["true"], consensus["false"], consensus["na"], n))
         if consensus["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
-            human = consensus["state"] == Consensus.State.TRUE
-            table[human, value] += n
-            if value is None and state != Verdict.State.FAILED:
-                abstained[human] += n
+            table[consensus["state"] == Consensus.State.TRUE, value] += n
     counts = np.array(answers, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
-        "silent": table[True, None] + table[False, None],
-        "refrained": [abstained[True], abstained[False]],
-        "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
+        "silent": [table[True, None], table[False, None]],
+        "labelled": states.total(),
+        "unresolved": states[Consensus.State.UNRESOLVED],
+        # Raters are not named in these counts.
+        "human": human_side(np.repeat(counts[:, :3], counts[:, 3], axis=0), raters=0, seed=SEED).body,
     }

@@ -27,7 +27,15 @@ from alignment.reports.core.pass_rates import (
     passing,
 )
 from alignment.reports.core.pooled import NO_RUN
-from alignment.reports.core.status import DIRECTIONAL, Abstentions, Decision, StatusPolicy, decide_status
+from alignment.reports.core.sensitivity import sensitivity
+from alignment.reports.core.status import (
+    DIRECTIONAL,
+    Abstentions,
+    Decision,
+    HumanLabels,
+    StatusPolicy,
+    decide_status,
+)
 from alignment.reports.core.weighted import (
     abstention_share,
     human_share,
@@ -96,7 +104,7 @@ def criterion_entry(
     raters = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts, judged)
     corrected_by = _corrected_by(parts, rates["judge_corrected"])
-    decision = _decision(parts, judged)
+    decision = _decision(parts, judged, raters.body)
     return {
         **_identity(data),
         **_counts(parts),
@@ -105,11 +113,13 @@ def criterion_entry(
         "pass_rate": {name: _rate_json(rate) for name, rate in rates.items()},
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
-        "cautions": _cautions(parts, judged, corrected=corrected_by is not None),
+        "cautions": [*_cautions(parts, judged, corrected=corrected_by is not None), *decision.cautions],
         "carried": _carried(parts),
         "drawn_by_verdict": parts.by_verdict,
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
+        "without_verdict": parts.tally.without_verdict if parts.tally.has_run else None,
+        "sensitivity": sensitivity(data, weighted=parts.by_verdict > 0) if judged and not each else None,
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         "policy": policy.label,
         "questions": data.questions.as_json(),
@@ -254,7 +264,7 @@ def _abstention(parts: _Input, code: HumanCode) -> Abstentions:
     return Abstentions(parts.tally.unjudged(code), parts.tally.abstentions(code), share)
 
 
-def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:
+def _decision(parts: _Input, judged: dict[str, Estimate], agreement: Mapping[str, Any]) -> Decision:
     tier = parts.data.spec.tier
     directional = (DIRECTIONAL,) if tier == "subjective" else ()
     if not judged or parts.each_rater:
@@ -264,6 +274,7 @@ def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
+        labels=HumanLabels(parts.tally.labelled, parts.tally.human(HumanCode.UNRESOLVED), agreement),
         open_true=_abstention(parts, HumanCode.TRUE),
         open_false=_abstention(parts, HumanCode.FALSE),
         policy=parts.policy,

@@ -13,6 +13,7 @@ from alignment.statistics.intervals import (
     RESAMPLES,
     bootstrap_estimate,
     half_of_each,
+    modified_wilson,
     mover_mean,
     proportion,
     resample_chats,
@@ -57,7 +58,8 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
 
     Returns
     -------
-    dict of Estimate : Wilson intervals for shares, MOVER for balanced accuracy, 2 × accuracy - 1 for PABAK.
+    dict of Estimate : Wilson intervals for shares, modified for precision; MOVER for balanced accuracy; 2 ×
+        accuracy - 1 for PABAK.
         If raters or judge gave one answer only, kappa is 0 with a flag and without an interval. If both gave
         the same single answer, AC1 is 1 without an interval.
 
@@ -71,11 +73,22 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
     estimates = {
         "accuracy": accuracy,
         **judge_rates(table),
-        "precision": proportion(table.tp, table.judge_true, reason=NO_JUDGE_TRUE),
+        "precision": precision_of(table),
         **_bootstrapped(table, seed=seed, resamples=resamples),
         "pabak": doubled(accuracy),
     }
     return {name: estimates[name] for name in NAMES}
+
+
+def precision_of(table: Confusion) -> Estimate:
+    """Return precision. Its denominator is random and its value often almost 1, so Wilson is modified.
+
+    >>> precision_of(Confusion(25, 0, 1, 0)).interval.high > precision_of(Confusion(25, 5, 2, 0)).value
+    True
+    """
+    if not table.judge_true:
+        return Estimate(None, reason=NO_JUDGE_TRUE)
+    return Estimate(table.precision, modified_wilson(table.tp, table.judge_true))
 
 
 def judge_rates(table: Confusion) -> dict[str, Estimate]:

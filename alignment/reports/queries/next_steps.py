@@ -10,7 +10,7 @@ from django.urls import reverse
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.cautions import INVERTED
-from alignment.reports.core.status import Status
+from alignment.reports.core.status import NEEDS, NOT_AGREED, Status
 from alignment.reports.queries.reports import POLICY
 from alignment.statistics.label_needs import missing_labels
 from evaluation.models.runs import EVALUATIONS, FINISHED, Run
@@ -40,7 +40,10 @@ def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | Anonymous
     if run is None:
         return []
     verdicts = [*_no_verdict(entry, run), *_not_applicable(entry, scope)]
-    return [*_by_status(entry, scope, run, user), *verdicts, *_unresolved(entry, scope, user)]
+    by_status, unresolved = _by_status(entry, scope, run, user), _unresolved(entry, scope, user)
+    if entry["status"] == Status.NOT_ENOUGH_LABELS and _not_agreed(entry):
+        return [*unresolved, *by_status, *verdicts]
+    return [*by_status, *verdicts, *unresolved]
 
 
 def plan_url(scope: Scope, key: str = "") -> str:
@@ -64,6 +67,8 @@ def _by_status(
     plan = plan_url(scope, key)
     if entry["questions"]["words"]:
         yield _for_leads("label chats again with the question that the judge answered", plan, user)
+    if status == Status.RATERS_DISAGREE:
+        yield _guideline(scope, user)
     if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry)):
         yield _for_leads(missing, plan, user)
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
@@ -86,8 +91,23 @@ def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
     return Step(words, url) if user.has_perm("labeling.manage_labeling") else Step(f"ask a lead to {words}")
 
 
+def _guideline(scope: Scope, user: User | AnonymousUser) -> Step:
+    """Return the step to the guideline, which authors and leads may edit."""
+    rubric = scope.chat_set.rubric_id if scope.chat_set else None
+    if rubric is None or not user.has_perm("labeling.edit_prompts"):
+        return Step("ask an author to refine the guideline")
+    return Step("refine the guideline", reverse("labeling:guideline_detail", args=[rubric]))
+
+
+def _not_agreed(entry: Mapping[str, Any]) -> bool:
+    """Return whether unresolved chats keep the criterion from a status."""
+    return any(reason.startswith(NOT_AGREED) for reason in entry["reasons"])
+
+
 def _missing(entry: Mapping[str, Any]) -> str:
-    """Return the labels that a status needs; '' if labels are enough and verdicts are missing."""
+    """Return the labels that a status needs; '' if verdicts are missing, or adjudication may bring them."""
+    if _not_agreed(entry) and not any(reason.startswith(NEEDS) for reason in entry["reasons"]):
+        return ""
     true, unjudged = entry["human_true"], entry["unjudged"]
     false = entry["n"] - true
     least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}

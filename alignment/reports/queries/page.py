@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -16,12 +16,14 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
+from alignment.reports.core.missing_verdicts import missing_verdicts
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
+from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
@@ -61,7 +63,11 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
-        "notices": [*notices(scope), *question_notices(criteria)],
+        "notices": [
+            *notices(scope),
+            *verdict_notices(criteria, scope, chats=report["chats"]),
+            *question_notices(criteria),
+        ],
         "is_demo": is_demo(scope),
         "query": scope_query(scope),
         "filters": [
@@ -100,6 +106,12 @@ def notices(scope: Scope) -> list[str]:
     return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
 
 
+def verdict_notices(criteria: Sequence[Mapping[str, Any]], scope: Scope, *, chats: int) -> list[str]:
+    """Return the notice on chats without a verdict of an imported judge."""
+    imported = scope.run is not None and scope.run.purpose == Run.Purpose.IMPORT
+    return missing_verdicts(criteria, chats=chats) if imported else []
+
+
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
     """Return a notice if labels and judge answer different questions on some criteria."""
     number = sum(bool(row["questions"]["words"]) for row in criteria)
@@ -122,7 +134,8 @@ def policy_note() -> str:
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
         f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
-        f"{policy.largest_abstention:.0%} of either ({policy.label})."
+        f"{policy.largest_abstention:.0%} of either, at most {policy.largest_unresolved:.0%} of the labelled "
+        f"chats are unresolved, and the raters agree with each other ({policy.label})."
     )
 
 

@@ -27,6 +27,7 @@ STATUSES = (  # status, css class of its chip, words
     ("aligned", "aligned", "aligned"),
     ("not_aligned", "not", "not aligned"),
     ("not_enough_labels", "few", "too few labels"),
+    ("raters_disagree", "apart", "raters disagree"),
     ("directional", "dir", "directional"),
 )
 NOT_COMPUTED = "Not computed yet: open the report"
