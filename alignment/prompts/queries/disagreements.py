@@ -42,11 +42,14 @@ class DisagreementChat:
 class CriterionDisagreements:
     """Consensus and champion on one split: counts, links to their chats, the first disagreements.
 
+    `passes_when` is the answer that is good for the chatbot.
+
     `hidden` counts disagreements on chats that this user cannot see. It is 0 for a user who must still label
     chats of the run; `own` counts those chats.
     """
 
     metrics: VersionMetrics
+    passes_when: bool
     cells: dict[str, str]
     chats: tuple[DisagreementChat, ...]
     hidden: int
@@ -69,11 +72,12 @@ class CriterionDisagreements:
 
 
 def disagreements_of(
-    champion: VersionRow | None, *, user: User | AnonymousUser
+    champion: VersionRow | None, *, passes_when: bool, user: User | AnonymousUser
 ) -> list[CriterionDisagreements]:
     """Return one entry for each split with verdicts of the champion; the number of queries is constant."""
     newest = {one.split: one for one in reversed(champion.metrics)} if champion else {}
-    return [_disagreements(newest[split], user) for split in READ_BY_AUTHORS if split in newest]
+    splits = (split for split in READ_BY_AUTHORS if split in newest)
+    return [_disagreements(newest[split], passes_when, user) for split in splits]
 
 
 def notices_of(disagreements: Iterable[CriterionDisagreements]) -> list[str]:
@@ -85,7 +89,9 @@ def _scope(one: VersionMetrics) -> Scope:
     return Scope(one.run.chat_set, one.run, one.split, only=one.criterion.key)
 
 
-def _disagreements(one: VersionMetrics, user: User | AnonymousUser) -> CriterionDisagreements:
+def _disagreements(
+    one: VersionMetrics, passes_when: bool, user: User | AnonymousUser
+) -> CriterionDisagreements:
     key, query = one.criterion.key, {"split": one.split}
     shown, own = _differing_verdicts(one), own_chats(_scope(one), user=user)
     if own.closed:
@@ -94,6 +100,7 @@ def _disagreements(one: VersionMetrics, user: User | AnonymousUser) -> Criterion
         shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
     disagreements = CriterionDisagreements(
         metrics=one,
+        passes_when=passes_when,
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },

@@ -11,11 +11,13 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
+from alignment.comparison.core.outcomes import CELL_ANSWERS, cell_outcome
 from alignment.comparison.queries.filters import chosen_filter, day_filter
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
+from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
@@ -26,14 +28,7 @@ from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 
-CELLS = {
-    "tp": "raters True, judge True",
-    "fn": "raters True, judge False",
-    "fp": "raters False, judge True",
-    "tn": "raters False, judge False",
-    "open_true": "raters True, judge without True or False",
-    "open_false": "raters False, judge without True or False",
-}
+CELLS = (*CELL_ANSWERS, *OPEN_CODES)
 KEPT_WHOLE = "filters are off, and the whole report is shown, until you have labelled your own chats in it"
 # The list stays short; the address takes any rater.
 RATERS_OFFERED = 30
@@ -78,14 +73,18 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
 
 
 def cell_title(cell: str, *, passes_when: bool) -> str:
-    """Return the title of a cell; a disagreement is a missed failure or a false alarm.
+    """Return the title of a cell by what it means for the bot.
 
     >>> cell_title("fn", passes_when=True)
-    'raters True, judge False (false alarm)'
+    'false alarm: judge failed, raters passed'
+    >>> cell_title("open_true", passes_when=False)
+    'raters failed, judge without True or False'
     """
-    if cell not in ("fn", "fp"):
-        return CELLS[cell]
-    return f"{CELLS[cell]} ({'false alarm' if (cell == 'fn') is passes_when else 'missed failure'})"
+    if cell in OPEN_CODES:
+        raters = "passed" if (cell == "open_true") is passes_when else "failed"
+        return f"raters {raters}, judge without True or False"
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return caption.name if cell in AGREE else f"{caption.name}: {caption.meaning}"
 
 
 def notices(scope: Scope) -> list[str]:
