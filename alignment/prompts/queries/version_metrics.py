@@ -23,6 +23,7 @@ from alignment.reports.queries.reports import POLICY
 from alignment.reports.queries.weighted_rates import WITHHELD, decision_of, estimates_of, weighted_rates
 from alignment.statistics.agreement import Confusion, leave_one_rater_out
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split
@@ -31,7 +32,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 # Tries test unsaved texts; repeated runs measure the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # Judges that agree in these settings differ only in their prompts.
@@ -55,9 +56,9 @@ Counts = dict[str, Any]
 class VersionMetrics:
     """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
-    `ceiling`: human balanced accuracy on the same chats. `undecided`: chats with a True or False consensus on
-    which the judge gave neither; `abstained`: the same by True and False, without failed calls. `recipe` is
-    equal for runs whose judges differ only in prompts. `sampled`: chats whose labels were sampled by verdict;
+    `ceiling`: human balanced accuracy on the same chats. `unjudged`: chats by consensus, True and False, on
+    which the judge gave neither; `abstained`: the same without failed calls. `recipe` is equal for runs whose
+    judges differ only in prompts. `sampled`: chats whose labels were sampled by verdict;
     if there are any, the rates are weighted as in the report and do not follow from the table.
     """
 
@@ -66,12 +67,23 @@ class VersionMetrics:
     split: str
     table: Confusion
     ceiling: float | None
-    undecided: int
+    unjudged: tuple[int, int]
     abstained: tuple[int, int]
     recipe: str
     sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
     weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
+
+    @property
+    def undecided(self) -> int:
+        """Chats with a True or False consensus on which the judge gave neither."""
+        return sum(self.unjudged)
+
+    @property
+    def labels(self) -> LabelCounts:
+        """The labels, those on chats without a verdict included."""
+        table, (true, false) = self.table, self.unjudged
+        return LabelCounts(table.human_true + true, table.human_false + false, tier=self.criterion.tier)
 
     @property
     def place(self) -> str:
@@ -100,8 +112,8 @@ class VersionMetrics:
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
-            open_true=Abstentions(self.abstained[0], self.abstained[0]),
-            open_false=Abstentions(self.abstained[1], self.abstained[1]),
+            open_true=Abstentions(self.unjudged[0], self.abstained[0]),
+            open_false=Abstentions(self.unjudged[1], self.abstained[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )
@@ -158,7 +170,6 @@ def version_metrics(
 
 
 def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
-    true, false = body["refrained"]
     table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
@@ -166,8 +177,8 @@ def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: s
         split=split,
         table=table,
         ceiling=body["ceiling"],
-        undecided=body["silent"],
-        abstained=(true, false),
+        unjudged=tuple(body["unjudged"]),
+        abstained=tuple(body["refrained"]),
         recipe=recipe,
         sampled=weighted["chats"] if weighted else 0,
         rates=estimates_of(weighted) if weighted else judge_rates(table),
@@ -333,7 +344,7 @@ def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
-        "silent": table[True, None] + table[False, None],
+        "unjudged": [table[True, None], table[False, None]],
         "refrained": [abstained[True], abstained[False]],
         "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
     }

@@ -141,13 +141,15 @@ def decide_status(
 def _missing_labels(classes: Classes, policy: StatusPolicy) -> list[str]:
     """Return what is missing by class: labels, or verdicts on labelled chats."""
     least = {"True": policy.minimum_true, "False": policy.minimum_false}
-    return [
-        f"verdicts on {n} of {n + other.chats} chats with a human {word}: {least[word]} needed"
-        if n + other.chats >= least[word]
-        else f"needs {least[word] - n} more human {word} labels ({n} of {least[word]})"
-        for word, n, other in classes
-        if n < least[word]
-    ]
+    return [_missing_of_class(word, n, other, least[word]) for word, n, other in classes if n < least[word]]
+
+
+def _missing_of_class(word: str, n: int, other: Abstentions, least: int) -> str:
+    labelled = n + other.chats
+    if labelled >= least:
+        return f"verdicts on {n} of {labelled} chats with a human {word}: {least} needed"
+    verdicts = f", and verdicts on {other.chats} labelled chats" if other.chats else ""
+    return f"needs {least - labelled} more human {word} labels ({labelled} of {least}){verdicts}"
 
 
 def _abstentions(classes: Classes, policy: StatusPolicy) -> list[str]:

@@ -22,6 +22,7 @@ from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
 from evaluation.prompts.queries.versions import newest_versions
@@ -143,7 +144,7 @@ def criterion_rows(
 ) -> list[dict[str, Any]]:
     """Return the report's criteria with names, links and next steps, in a constant number of queries."""
     rows = {row.key: row for row in scope.criteria}
-    versions = newest_versions(criteria=scope.criteria)
+    versions, minimums = newest_versions(criteria=scope.criteria), label_minimums()
     return [
         entry
         | {
@@ -153,7 +154,7 @@ def criterion_rows(
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
-            "next_steps": next_steps(entry, scope, user=user),
+            "next_steps": next_steps(entry, scope, user=user, minimums=minimums),
             "other_no_verdict": _other_no_verdict(entry),
         }
         for entry in report["criteria"]
