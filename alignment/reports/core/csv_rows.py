@@ -29,7 +29,7 @@ def column_of(statistic: Statistic) -> str:
 
 HEAD = (
     *("level", "key", "name", "dimension", "tier", "passes_when"),
-    *("status", "reasons", "cautions", "flags", "prevalence"),
+    *("status", "reasons", "cautions", "flags", "prevalence", "most_frequent_accuracy"),
     *(column_of(one) for one in COUNTS),
     *("unjudged_true", "unjudged_false", "drawn_by_verdict"),
     *CELLS,
@@ -73,6 +73,7 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
     return {
         "level": "criterion",
         "name": pinned["name"],
+        "most_frequent_accuracy": row.get("most_frequent_accuracy"),
         **{name: row[name] for name in same_name},
         **{column_of(one): one.of(row) for one in COUNTS},
         "reasons": "; ".join(row["reasons"]),

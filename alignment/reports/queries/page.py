@@ -17,6 +17,7 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
+from alignment.reports.core.priorities import first_criteria
 from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
@@ -50,6 +51,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
+        "first_criteria": first_criteria(criteria) if report["judge"] else [],
         "engine_groups": engine_groups(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
@@ -152,6 +154,7 @@ def criterion_rows(
             "question": versions[rows[entry["key"]].pk].question,
             "critical": rows[entry["key"]].critical,
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
+            "report_url": _criterion_report_url(entry["key"], scope),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
             "next_steps": next_steps(entry, scope, user=user, minimums=minimums),
@@ -165,6 +168,12 @@ def _other_no_verdict(entry: Mapping[str, Any]) -> int:
     """Count chats without a verdict for reasons other than an unparsed or refused answer."""
     by_state = entry["no_verdict_by"] or {}
     return int(entry["no_verdict"] or 0) - int(by_state.get("unparsed", 0)) - int(by_state.get("refused", 0))
+
+
+def _criterion_report_url(key: str, scope: Scope) -> str:
+    if scope.run is None:
+        return reverse("alignment:criterion_detail", args=[key])
+    return reverse("alignment:criterion_report", args=[scope.run.pk, key]) + scope_query(scope)
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:

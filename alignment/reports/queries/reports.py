@@ -16,7 +16,7 @@ from alignment.reports.queries.provenance import report_pins
 from labeling.models.rubric import Criterion
 
 SEED = 20_260_101
-BODY_VERSION = 9
+BODY_VERSION = 10
 POLICY = StatusPolicy()
 
 
