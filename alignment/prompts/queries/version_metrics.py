@@ -10,6 +10,7 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
+from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
@@ -95,6 +96,18 @@ class VersionMetrics:
         """Set and split in words."""
         name = self.run.chat_set.name if self.run.chat_set else "no set"
         return f"{name}, {self.split}" if self.split else name
+
+    @property
+    def source(self) -> str:
+        """Run, set, split and number of compared chats: a report of the same has the same figures."""
+        chats = f"{self.table.n:,} chat{'' if self.table.n == 1 else 's'}"
+        return f"run {self.run.pk}, {self.where}, {chats}"
+
+    @property
+    def report_url(self) -> str:
+        """The criterion report with the same figures."""
+        query = {"split": self.split} if self.split else None
+        return reverse("alignment:criterion_report", args=[self.run.pk, self.criterion.key], query=query)
 
     @cached_property
     def figures(self) -> dict[str, Any]:
