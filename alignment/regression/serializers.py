@@ -202,6 +202,9 @@ class LabelledOutput(serializers.Serializer[Any]):
     true = serializers.IntegerField()
     false = serializers.IntegerField()
     blocks = serializers.BooleanField()
+    more_labels = serializers.CharField(
+        help_text="Chats to label for a status, ±6 points and the gate; '' if none."
+    )
 
 
 class OpenedOutput(serializers.Serializer[Any]):

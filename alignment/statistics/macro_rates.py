@@ -48,8 +48,7 @@ class ClassCounts:
     @property
     def both(self) -> Flags:
         """Whether a criterion has a human True and a human False, shape (criteria,)."""
-        has_both: Flags = self.true.any(axis=1) & self.false.any(axis=1)
-        return has_both
+        return np.logical_and(self.true.any(axis=1), self.false.any(axis=1))
 
     def within(self, criteria: Flags) -> "ClassCounts":
         """The counts of these criteria alone."""

@@ -28,9 +28,9 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
 
 
 @register.inclusion_tag("alignment/regression/_confusion.html")
-def confusion(judge: Any, name: str) -> dict[str, Any]:
+def confusion(judge: Any, name: str, passes_when: bool) -> dict[str, Any]:
     """Show the confusion matrix of one judge."""
-    return {"judge": judge, "name": name}
+    return {"judge": judge, "name": name, "passes_when": passes_when}
 
 
 @register.filter

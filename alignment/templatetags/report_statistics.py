@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from alignment.reports.core.registry import Statistic, Table, columns
+from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 from alignment.reports.core.sensitivity import RATES as RATES_BETWEEN
 from alignment.templatetags.statistics import stat
 from common.templatetags.display import count, interval, number, pick, readable
@@ -55,6 +55,21 @@ def overview_cells(row: Mapping[str, Any], table: str) -> SafeString:
     """Return a criterion's cells in the overview: values only, with names for narrow screens."""
     cells = ((one.head, _value(row, one)) for one in columns(Table(table)))
     return format_html_join("\n", '<td class="num" data-k="{}">{}</td>', cells)
+
+
+@register.simple_tag
+def accuracy_line(row: Mapping[str, Any]) -> SafeString:
+    """Show the judge's accuracy beside that of the most frequent answer; '' if one is missing."""
+    constant, accuracy = row.get("most_frequent_accuracy"), row.get("accuracy")
+    if constant is None or not accuracy or accuracy["value"] is None:
+        return SafeString("")
+    return format_html(
+        '<p class="reference" title="{}">Accuracy {}, most frequent answer {}, n = {}</p>',
+        BY_KEY["most_frequent_accuracy"].help,
+        number(accuracy["value"]),
+        number(constant),
+        count(row["n"]),
+    )
 
 
 def _cell(row: Mapping[str, Any], statistic: Statistic) -> SafeString:

@@ -6,7 +6,9 @@ from typing import Any
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
+from alignment.comparison.core.outcomes import cell_outcome, outcome_counts, outcome_of
 from alignment.reports.core.registry import BY_KEY
 from common import plots
 from common.templatetags.display import count, estimate, interval, number, pick, pick_path
@@ -55,6 +57,38 @@ def outcome(value: Any, passes_when: bool) -> SafeString:
         return format_html('<span class="dim" title="{}">–</span>', ANSWERS.get(answer, "No outcome"))
     passed = (answer == "true") == passes_when
     return format_html('<span class="{}">{}</span>', *(("ok", "Pass") if passed else ("ko", "Fail")))
+
+
+@register.simple_tag
+def cell_caption(cell: str, passes_when: bool) -> SafeString:
+    """Caption a cell of the confusion matrix by its outcome; the title says who let the bot pass."""
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return format_html('<span title="{}">{}</span>', capfirst(caption.meaning), caption.name)
+
+
+@register.simple_tag
+def cell_words(cell: str, passes_when: bool, n: int) -> SafeString:
+    """Count the chats of a cell of the confusion matrix: `2 missed failures (judge passed, …)`."""
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return format_html("{} ({})", caption.count(n), caption.meaning)
+
+
+@register.simple_tag
+def outcome_cells(confusion: Mapping[str, int], passes_when: bool) -> SafeString:
+    """Table cells: the chats of a confusion matrix by outcome, in the order of `Outcome`."""
+    counts = outcome_counts(confusion, passes_when=passes_when).values()
+    return format_html_join("", '<td class="num">{}</td>', ((count(n),) for n in counts))
+
+
+@register.simple_tag
+def disagreement(human: Any, verdict: Any, passes_when: bool) -> SafeString:
+    """Name a disagreement by its outcome: missed failure or false alarm; '' if there is none."""
+    answers = answer_key(human), answer_key(verdict)
+    if answers not in {("true", "false"), ("false", "true")}:
+        return SafeString("")
+    said = {"human": answers[0] == "true", "judge": answers[1] == "true"}
+    caption = outcome_of(**said, passes_when=passes_when).caption
+    return format_html('<span class="outcome" title="{}">{}</span>', capfirst(caption.meaning), caption.name)
 
 
 @register.inclusion_tag("common/_lanes.html")

@@ -18,6 +18,7 @@ from alignment.certificates.queries.certificates import (
 )
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import Step, next_steps
 from alignment.reports.queries.stored import readable_report, scope_of
 from labeling.models.people import User
@@ -135,7 +136,8 @@ def _next_steps(stored: Report, user: User | AnonymousUser) -> dict[str, list[St
     """Return the next steps of the certified report for each criterion without a permitted use."""
     scope = scope_of(stored)
     entries = [entry for entry in stored.body["criteria"] if use_of(entry)[0] == Use.NONE]
-    return {entry["key"]: next_steps(entry, scope, user=user) for entry in entries}
+    minimums = label_minimums()
+    return {entry["key"]: next_steps(entry, scope, user=user, minimums=minimums) for entry in entries}
 
 
 def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
+from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
@@ -25,6 +26,7 @@ from alignment.reports.queries.reports import POLICY, SEED
 from alignment.reports.queries.weighted_rates import WITHHELD, decision_of, estimates_of, weighted_rates
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split
@@ -57,10 +59,10 @@ Counts = dict[str, Any]
 class VersionMetrics:
     """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
-    `labels`: labelled chats and the agreement between their raters. `abstained`: chats with a human True, and
-    with a human False, on which the judge gave neither. `recipe` is equal for runs whose judges differ only
-    in prompts. `sampled`: chats whose labels were sampled by verdict; if there are any, the rates are
-    weighted as in the report and do not follow from the table.
+    `labels`: labelled chats and the agreement between their raters. `unjudged`: chats by consensus, True and
+    False, on which the judge gave neither. `recipe` is equal for runs whose judges differ only in prompts.
+    `sampled`: chats whose labels were sampled by verdict; if there are any, the rates are weighted as in the
+    report and do not follow from the table.
     """
 
     run: Run
@@ -68,11 +70,22 @@ class VersionMetrics:
     split: str
     table: Confusion
     labels: HumanLabels
-    abstained: tuple[int, int]
+    unjudged: tuple[int, int]
     recipe: str
     sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
     weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
+
+    @property
+    def undecided(self) -> int:
+        """Chats with a True or False consensus on which the judge gave neither."""
+        return sum(self.unjudged)
+
+    @property
+    def label_counts(self) -> LabelCounts:
+        """The labels, those on chats without a verdict included."""
+        table, (true, false) = self.table, self.unjudged
+        return LabelCounts(table.human_true + true, table.human_false + false, tier=self.criterion.tier)
 
     @property
     def place(self) -> str:
@@ -92,9 +105,16 @@ class VersionMetrics:
         return value
 
     @property
-    def undecided(self) -> int:
-        """Chats with a True or False consensus on which the judge gave neither."""
-        return sum(self.abstained)
+    def source(self) -> str:
+        """Run, set, split and number of compared chats: a report of the same has the same figures."""
+        chats = f"{self.table.n:,} chat{'' if self.table.n == 1 else 's'}"
+        return f"run {self.run.pk}, {self.where}, {chats}"
+
+    @property
+    def report_url(self) -> str:
+        """The criterion report with the same figures."""
+        query = {"split": self.split} if self.split else None
+        return reverse("alignment:criterion_report", args=[self.run.pk, self.criterion.key], query=query)
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -113,8 +133,8 @@ class VersionMetrics:
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
             labels=self.labels,
-            open_true=Abstentions(self.abstained[0], self.abstained[0]),
-            open_false=Abstentions(self.abstained[1], self.abstained[1]),
+            open_true=Abstentions(self.unjudged[0], self.unjudged[0]),
+            open_false=Abstentions(self.unjudged[1], self.unjudged[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )
@@ -171,7 +191,6 @@ def version_metrics(
 
 
 def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
-    true, false = body["silent"]
     table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
@@ -179,7 +198,7 @@ def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: s
         split=split,
         table=table,
         labels=HumanLabels(body["labelled"], body["unresolved"], body["human"]),
-        abstained=(true, false),
+        unjudged=tuple(body["unjudged"]),
         recipe=recipe,
         sampled=weighted["chats"] if weighted else 0,
         rates=estimates_of(weighted) if weighted else judge_rates(table),
@@ -344,7 +363,7 @@ def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
-        "silent": [table[True, None], table[False, None]],
+        "unjudged": [table[True, None], table[False, None]],
         "labelled": states.total(),
         "unresolved": states[Consensus.State.UNRESOLVED],
         # Raters are not named in these counts.

@@ -23,7 +23,7 @@ from evaluation.runs.queries import run_page
 from evaluation.runs.queries.progress import RunProgress, run_progress, units_a_minute
 from labeling.models.chats import Split
 from labeling.models.people import User
-from labeling.models.rubric import Criterion, Tier
+from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 RUNS = (
     ("baseline_run", "Champion"),
@@ -152,8 +152,13 @@ def _versions(test: RegressionTest) -> dict[str, tuple[int | None, int | None]]:
 
 def _shown(test: RegressionTest, criteria: Any, *, linked: bool) -> list[dict[str, Any]]:
     """Return the counts of each criterion for the page."""
-    versions = _versions(test)
-    return [_criterion(test, counts, versions, linked=linked) for counts in criteria]
+    versions, keys = _versions(test), [counts["key"] for counts in criteria]
+    texts = CriterionVersion.objects.filter(criterion__key__in=keys).order_by("number")
+    passes = dict(texts.values_list("criterion__key", "passes_when"))
+    return [
+        _criterion(test, counts, versions, linked=linked) | {"passes_when": passes.get(counts["key"], True)}
+        for counts in criteria
+    ]
 
 
 def _criterion(

@@ -93,12 +93,8 @@ def in_words(limit: Limit, value: Any) -> str:
 
 
 def policy_revised() -> Policy | None:
-    """Return the newest policy that a user created, the current one; None while the start values apply.
-
-    A policy file of one test (regress --policy) does not become current.
-    """
-    rows = Policy.objects.filter(kind=Policy.Kind.GATE, created_by__isnull=False)
-    return rows.select_related("created_by").order_by("-id").first()
+    """Return the newest policy that a user created, the current one; None while the start values apply."""
+    return Policy.objects.revised()
 
 
 def start_values(stored: Iterable[Policy]) -> GatePolicy:

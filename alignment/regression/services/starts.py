@@ -214,8 +214,8 @@ def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User
     Small numbers of hidden holdout chats are excluded from the counts.
     """
     choice = wish.choice
-    counts = labelled_chats(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
     policy = gate_policy(choice.policy)
+    counts = labelled_chats(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by, policy=policy)
     opens = opens_holdout(chat_set=choice.chat_set, split=choice.split)
     criteria = [row.criterion for row in counts]
     opened = holdout_uses(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []

@@ -10,6 +10,7 @@ from alignment.reports.core.cautions import carried_caution, cautions, pass_rate
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import (
     AVERAGED,
+    MOST_FREQUENT,
     NAMES,
     PREVALENCE,
     averaged_statistics,
@@ -121,6 +122,7 @@ def criterion_entry(
         "without_verdict": parts.tally.without_verdict if parts.tally.has_run else None,
         "sensitivity": sensitivity(data, weighted=parts.by_verdict > 0) if judged and not each else None,
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
+        MOST_FREQUENT: _most_frequent_accuracy(parts, judged),
         "policy": policy.label,
         "questions": data.questions.as_json(),
         "undefined": {
@@ -201,6 +203,21 @@ def _prevalence(parts: _Input) -> Estimate:
         return _share_of_true_labels(parts)
     n = parts.tally.table.n if parts.tally.has_run else parts.tally.answered
     return Estimate((_human_true(parts) or 0) / n) if n else Estimate(None, reason=NO_ANSWER)
+
+
+def _most_frequent_accuracy(parts: _Input, judged: Mapping[str, Estimate]) -> float | None:
+    """Return the accuracy of always giving the most frequent human answer, on the compared chats.
+
+    Against each rater it is the best constant answer's accuracy, averaged over raters like the judge's.
+    """
+    if not judged:
+        return None
+    if not parts.each_rater:
+        share = judged.get(PREVALENCE, _prevalence(parts)).value
+    else:
+        shares = [table.human_true / table.n for table in parts.data.rater_tables.values() if table.n]
+        share = sum(shares) / len(shares) if shares else None
+    return None if share is None else max(share, 1 - share)
 
 
 def _pass_rates(parts: _Input, judged: Mapping[str, Estimate]) -> dict[str, Estimate | None]:

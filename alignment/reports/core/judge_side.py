@@ -28,8 +28,9 @@ SAME_SINGLE_ANSWER = "raters and judge gave the same single answer"
 AVERAGED = "averaged over raters, without an interval"
 
 PREVALENCE = "prevalence"
-# The judge's statistics; prevalence describes the human answers.
-NAMES = tuple(name for name in measures("") if name != PREVALENCE)
+MOST_FREQUENT = "most_frequent_accuracy"
+# The judge's statistics; the other two describe the human answers.
+NAMES = tuple(name for name in measures("") if name not in (PREVALENCE, MOST_FREQUENT))
 
 
 @dataclass(frozen=True)

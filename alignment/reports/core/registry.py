@@ -261,6 +261,14 @@ STATISTICS = (
         _JUDGE,
         undefined="No compared chat",
     ),
+    Statistic(
+        "most_frequent_accuracy",
+        "Accuracy of the most frequent answer",
+        "Most frequent",
+        "Accuracy of always giving the most frequent human answer, for comparison with the judge’s",
+        _JUDGE,
+        undefined="No compared chat",
+    ),
 )
 BY_KEY = {one.key: one for one in STATISTICS}
 
@@ -302,7 +310,10 @@ _PASS_RATES = ("pass_rate.human", "pass_rate.judge", "pass_rate.judge_corrected"
 SHOWN: Mapping[Table, tuple[str, ...]] = {
     Table.OVERVIEW: ("n", "prevalence", *_BEYOND_CHANCE),
     Table.OVERVIEW_RATERS: ("n", "prevalence", "human.raters", "human.overlap"),
-    Table.JUDGE: ("n", _JUDGE_ORDER[0], "human.ceiling", *_JUDGE_ORDER[1:], "gwet_ac1", "pabak"),
+    Table.JUDGE: (
+        *("n", "balanced_accuracy", "human.ceiling", "tpr", "tnr", "accuracy", "most_frequent_accuracy"),
+        *("precision", "f1", "mcc", "kappa", "gwet_ac1", "pabak"),
+    ),
     Table.RATERS: ("human.raters", "human.overlap", *_RATERS_ORDER, "human.gwet_ac1", *_CEILINGS),
     Table.RATES: _PASS_RATES,
     Table.RATES_RATERS: _PASS_RATES[:1],
@@ -310,14 +321,14 @@ SHOWN: Mapping[Table, tuple[str, ...]] = {
     Table.EXCLUDED_RATERS: _NO_HUMAN_ANSWER,
     Table.CRITERION_JUDGE: (
         *("balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
-        *("accuracy", "precision", "f1", "mcc", "pabak"),
+        *("accuracy", "most_frequent_accuracy", "precision", "f1", "mcc", "pabak"),
     ),
     Table.CRITERION_RATERS: (
         *(*_CEILINGS, "human.krippendorff_alpha", "human.gwet_ac1"),
         *("human.fleiss_kappa", "human.percent_agreement"),
     ),
-    Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "precision"),
-    Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "f1", "mcc", "pabak"),
+    Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "most_frequent_accuracy"),
+    Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "precision", "f1", "mcc", "pabak"),
     Table.REGRESSION: (*JUDGE_RATES, *_BEYOND_CHANCE),
     # Accuracy first: the gate tests it.
     Table.REGRESSION_PAGE: ("accuracy", "balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),

@@ -218,22 +218,27 @@ def _missing_labels(classes: Classes, labels: HumanLabels, policy: StatusPolicy)
     More labels of a class are not asked for where adjudication may bring all of them.
     """
     least = {"True": policy.minimum_true, "False": policy.minimum_false}
-    few = [(word, n, n + other.chats) for word, n, other in classes if n < least[word]]
+    few = [(word, n, other) for word, n, other in classes if n < least[word]]
     verdicts = [
-        f"verdicts on {n} of {known} chats with a human {word}: {least[word]} needed"
-        for word, n, known in few
-        if known >= least[word]
+        f"verdicts on {n} of {n + other.chats} chats with a human {word}: {least[word]} needed"
+        for word, n, other in few
+        if n + other.chats >= least[word]
     ]
     needed = [
-        f"{NEEDS} {least[word] - n} more human {word} labels ({n} of {least[word]})"
-        for word, n, known in few
-        if known < least[word]
+        _needed(word, n + other.chats, other.chats, least[word])
+        for word, n, other in few
+        if n + other.chats < least[word]
     ]
     if labels.unresolved_share <= policy.largest_unresolved:
         return verdicts + needed
-    more = sum(max(0, least[word] - known) for word, _, known in few)
+    more = sum(max(0, least[word] - n - other.chats) for word, n, other in few)
     agreed = f"{NOT_AGREED}: {_unresolved(labels)}"
     return [agreed, *verdicts, *(needed if more > labels.unresolved else [])]
+
+
+def _needed(word: str, labelled: int, unjudged: int, least: int) -> str:
+    verdicts = f", and verdicts on {unjudged} labelled chats" if unjudged else ""
+    return f"{NEEDS} {least - labelled} more human {word} labels ({labelled} of {least}){verdicts}"
 
 
 def _unresolved(labels: HumanLabels) -> str:

@@ -11,16 +11,20 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
+from alignment.comparison.core.outcomes import CELL_ANSWERS, cell_outcome
 from alignment.comparison.queries.filters import chosen_filter, day_filter
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.reports.core.missing_verdicts import missing_verdicts
+from alignment.reports.core.priorities import first_criteria
+from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
 from evaluation.models.runs import Run
@@ -28,14 +32,7 @@ from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 
-CELLS = {
-    "tp": "raters True, judge True",
-    "fn": "raters True, judge False",
-    "fp": "raters False, judge True",
-    "tn": "raters False, judge False",
-    "open_true": "raters True, judge without True or False",
-    "open_false": "raters False, judge without True or False",
-}
+CELLS = (*CELL_ANSWERS, *OPEN_CODES)
 KEPT_WHOLE = "filters are off, and the whole report is shown, until you have labelled your own chats in it"
 # The list stays short; the address takes any rater.
 RATERS_OFFERED = 30
@@ -57,6 +54,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
         "not_averaged": _not_averaged(report, scope),
+        "first_criteria": first_criteria(criteria) if report["judge"] else [],
         "engine_groups": engine_groups(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
@@ -91,14 +89,18 @@ def _not_averaged(report: Mapping[str, Any], scope: Scope) -> list[str]:
 
 
 def cell_title(cell: str, *, passes_when: bool) -> str:
-    """Return the title of a cell; a disagreement is a missed failure or a false alarm.
+    """Return the title of a cell by what it means for the bot.
 
     >>> cell_title("fn", passes_when=True)
-    'raters True, judge False (false alarm)'
+    'false alarm: judge failed, raters passed'
+    >>> cell_title("open_true", passes_when=False)
+    'raters failed, judge without True or False'
     """
-    if cell not in ("fn", "fp"):
-        return CELLS[cell]
-    return f"{CELLS[cell]} ({'false alarm' if (cell == 'fn') is passes_when else 'missed failure'})"
+    if cell in OPEN_CODES:
+        raters = "passed" if (cell == "open_true") is passes_when else "failed"
+        return f"raters {raters}, judge without True or False"
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return caption.name if cell in AGREE else f"{caption.name}: {caption.meaning}"
 
 
 def notices(scope: Scope) -> list[str]:
@@ -164,7 +166,7 @@ def criterion_rows(
 ) -> list[dict[str, Any]]:
     """Return the report's criteria with names, links and next steps, in a constant number of queries."""
     rows = {row.key: row for row in scope.criteria}
-    versions = newest_versions(criteria=scope.criteria)
+    versions, minimums = newest_versions(criteria=scope.criteria), label_minimums()
     return [
         entry
         | {
@@ -172,9 +174,10 @@ def criterion_rows(
             "question": versions[rows[entry["key"]].pk].question,
             "critical": rows[entry["key"]].critical,
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
+            "report_url": _criterion_report_url(entry["key"], scope),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
-            "next_steps": next_steps(entry, scope, user=user),
+            "next_steps": next_steps(entry, scope, user=user, minimums=minimums),
             "other_no_verdict": _other_no_verdict(entry),
         }
         for entry in report["criteria"]
@@ -185,6 +188,12 @@ def _other_no_verdict(entry: Mapping[str, Any]) -> int:
     """Count chats without a verdict for reasons other than an unparsed or refused answer."""
     by_state = entry["no_verdict_by"] or {}
     return int(entry["no_verdict"] or 0) - int(by_state.get("unparsed", 0)) - int(by_state.get("refused", 0))
+
+
+def _criterion_report_url(key: str, scope: Scope) -> str:
+    if scope.run is None:
+        return reverse("alignment:criterion_detail", args=[key])
+    return reverse("alignment:criterion_report", args=[scope.run.pk, key]) + scope_query(scope)
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:

@@ -79,7 +79,9 @@ def test_the_estimate_covers_both_judges_and_is_not_stored(golden: ChatSet, auth
     assert answer.status_code == 200
     assert (estimate["calls"], estimate["reused"], estimate["confirming_calls"]) == (3 * CHATS, 0, CHATS)
     assert [run["calls"] for run in estimate["runs"].values()] == [CHATS] * 3
-    assert estimate["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
+    assert estimate["labelled"] == [
+        {"criterion": "polite", "true": 55, "false": 55, "blocks": True, "more_labels": ""}
+    ]
     assert (estimate["cost_usd"], estimate["opens_holdout"], estimate["opened"]) == (None, False, None)
     assert estimate["seconds"] is None
     assert "With 110 labelled chats" in estimate["sight"]

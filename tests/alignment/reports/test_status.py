@@ -135,7 +135,7 @@ def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
     failed = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(28))
     assert failed.reasons == ("verdicts on 12 of 40 chats with a human False: 30 needed",)
     both = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(17))
-    assert both.reasons == ("needs 18 more human False labels (12 of 30)",)
+    assert both.reasons == ("needs 1 more human False labels (29 of 30), and verdicts on 17 labelled chats",)
 
 
 def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
