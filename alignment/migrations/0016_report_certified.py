@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0014_report_plan'),
+        ('alignment', '0015_gate_policies_with_one_margin'),
     ]
 
     operations = [
