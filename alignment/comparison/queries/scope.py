@@ -15,7 +15,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import holdout_chats
 
 
@@ -123,7 +123,8 @@ class Scope:
     def criteria(self) -> list[Criterion]:
         """Criteria of the judge, or of the set's rubric, in the rubric's order.
 
-        Those of an imported judge are the ones with verdicts, and the active ones with labels on its chats.
+        Those of an imported judge are the ones with verdicts, and the active ones that were there before its
+        import and have labels on its chats.
         """
         rows = Criterion.objects.select_related("dimension")
         rows = rows.order_by("rubric", "dimension__position", "position")
@@ -135,9 +136,11 @@ class Scope:
             judged = Exists(prompts) | Exists(verdicts)
             if self.run.purpose != Run.Purpose.IMPORT:
                 return list(rows.filter(judged))
-            known = list(
-                rows.annotate(judged=judged).filter(Q(judged=True) | self._in_use & Q(labels_seq__gt=0))
+            older = Exists(
+                CriterionVersion.objects.filter(criterion=OuterRef("pk"), created_at__lt=self.run.created_at)
             )
+            missing = self._in_use & Q(labels_seq__gt=0) & Q(older)
+            known = list(rows.annotate(judged=judged).filter(Q(judged=True) | missing))
             labelled = self._labelled([row.pk for row in known if not row.judged])
             return [row for row in known if row.judged or row.pk in labelled]
         return list(rows.filter(self._in_use))

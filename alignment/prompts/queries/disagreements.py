@@ -83,7 +83,8 @@ def disagreements_of(
     shown = [newest[split] for split in READ_BY_AUTHORS if split in newest]
     minimums = label_minimums() if shown else START_VALUES
     return [
-        _disagreements(one, passes_when, label_summary(needs(one.label_counts, minimums)), user) for one in shown
+        _disagreements(one, passes_when, label_summary(needs(one.label_counts, minimums)), user)
+        for one in shown
     ]
 
 

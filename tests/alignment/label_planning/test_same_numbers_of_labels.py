@@ -48,7 +48,7 @@ def test_report_criterion_report_plan_and_api_agree(compared: Compared, lead: Cl
 
 
 def test_the_start_form_and_the_criterion_page_agree_on_a_split(compared: Compared, lead: Client) -> None:
-    champion, candidate = a_version(polite()), a_version(polite(), text="Another text")
+    champion, candidate = a_version(polite()), a_version(polite(), text="# Objective\nAnother text")
     promote(champion)
     run = run_of(champion, compared.chat_set)
     words = "40 more for a status, 80 for ±6 points, 80 for the gate"  # dev: 10 of each

@@ -160,19 +160,19 @@ def test_a_pass_under_another_policy_is_none_and_a_fail_under_it_stands(
     dev = prompt_test(golden, "pass")
     strict = policy_revise(changes={"floor": 0.8}, reason="We know more", by=lead_user)
     assert override_reasons(dev) == (
-        f"regression test {dev.pk} passed under start values, version 1, which is not in force",
+        f"regression test {dev.pk} passed under start values, version 2, which is not in force",
     )
     again = on("dev", dev, "pass", policy=strict)
     assert override_reasons(again) == ()
     failed = on("holdout", dev, "fail")
     (why,) = override_reasons(again)
-    assert why == f"regression test {failed.pk} on golden, holdout, failed under start values, version 1"
+    assert why == f"regression test {failed.pk} on golden, holdout, failed under start values, version 2"
 
 
 def test_a_pass_under_a_policy_file_needs_an_override(golden: ChatSet) -> None:
     dev = prompt_test(golden, "pass")
     easy = on("dev", dev, "pass", policy=policy_ensure(GatePolicy(name="easy", floor=0.1)))
-    assert "easy, version 1, which is not in force" in override_reasons(easy)[0]
+    assert "easy, version 2, which is not in force" in override_reasons(easy)[0]
 
 
 def test_the_fail_of_a_text_stands_under_another_version_number(golden: ChatSet, lead_user: User) -> None:
@@ -223,7 +223,7 @@ def test_the_page_lists_every_test_of_the_version_and_asks_for_the_override(
     url = reverse("alignment:regression_detail", args=[dev.pk])
     shown = words_of(lead.get(url))
     assert "All tests of version 2" in shown
-    assert f"{failed.pk} golden holdout Fail start values version 1" in shown
+    assert f"{failed.pk} golden holdout Fail start values version 2" in shown
     assert f"{older.pk} golden holdout Pass replaced by a newer test" in shown
     assert "A release needs an override" in shown
     assert "Release v2" not in shown
@@ -243,7 +243,7 @@ def test_the_api_lists_every_test_and_why_an_override_is_needed(golden: ChatSet,
         (failed.pk, "holdout", "fail", True),
         (dev.pk, "dev", "pass", True),
     ]
-    assert body["tests"][0]["policy"] == "start values, version 1"
+    assert body["tests"][0]["policy"] == "start values, version 2"
     assert body["needs_override"] == [f"regression test {failed.pk} on golden, holdout, failed"]
     to = reverse("api_regression_release", args=[dev.pk])
     assert lead.post(to, {}, content_type="application/json").status_code == 409
