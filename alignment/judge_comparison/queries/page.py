@@ -156,6 +156,7 @@ def _group(
         "abstaining": _leads(group, judges, "abstains"),
         "at_odds": _leads(group, judges, "at_odds"),
         "one_sided": _leads(group, judges, "right"),
+        "differs": any(_result(pair) for pair in group["pairs"]),
         "untested": group["untested"],
         "costs": group["worth"] and _cost_effectiveness(group["worth"], group, judges),
     }

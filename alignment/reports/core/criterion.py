@@ -94,13 +94,8 @@ def criterion_entry(
     policy : the limits that decide the status.
     seed : seed of every bootstrap.
     """
-    each = report.each_rater
-    if not (data.human == HumanCode.UNLABELLED).any():
-        data = replace(data, inverse=None)  # no unlabelled chats to represent
-    parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
-    if parts.by_verdict and not represents(data):
-        data = data.without_sampled
-        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
+    each, parts = report.each_rater, _input(report, data, policy=policy, seed=seed)
+    data = parts.data
     judged = _judge_statistics(parts)
     raters = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts, judged)
@@ -132,6 +127,18 @@ def criterion_entry(
             **undefined_reasons({f"pass_rate.{name}": rate for name, rate in rates.items() if rate}),
         },
     }
+
+
+def _input(report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int) -> _Input:
+    """Return the answers that the statistics use: without sampled labels that represent no others."""
+    each = report.each_rater
+    if not (data.human == HumanCode.UNLABELLED).any():
+        data = replace(data, inverse=None)  # no unlabelled chats to represent
+    parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
+    if parts.by_verdict and not represents(data):
+        data = data.without_sampled
+        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
+    return parts
 
 
 def _identity(data: CriterionData) -> dict[str, Any]:
