@@ -54,7 +54,13 @@ def candidate() -> PromptVersion:
 
 def ended(test: RegressionTest, result: str, *, policy: Policy | None = None) -> RegressionTest:
     """The test as if the gate had decided it."""
-    body = {"gate": result, "reasons": [], "more_labels": None, "criteria": [], "pooled": None}
+    body: dict[str, Any] = {
+        "gate": result,
+        "reasons": [],
+        "more_labels": None,
+        "criteria": [],
+        "pooled": None,
+    }
     RegressionTest.objects.filter(pk=test.pk).update(
         state="done",
         result=result,

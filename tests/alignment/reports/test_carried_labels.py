@@ -28,6 +28,7 @@ REPLACE = redesign("replace", "polite", into=(successor("kind", "polite"),))
 
 
 def entry(scope: Scope, key: str) -> dict[str, Any]:
+    found: dict[str, Any]
     (found,) = [row for row in alignment_report(scope)["criteria"] if row["key"] == key]
     return found
 
