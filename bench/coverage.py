@@ -6,21 +6,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from alignment.comparison.core.codes import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
+from alignment.judge_comparison.core import CriterionAnswers, compare
 from alignment.reports.core.human_side import human_side
-from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics
+from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics, precision_of
 from alignment.reports.core.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.reports.core.pooled import POOLED, pooled
 from alignment.reports.core.weighted import human_share, weighted_statistics
 from alignment.statistics.agreement import Confusion, formulas
-from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.statistics.agreement.many_raters import (
+    ac1_of_sums,
+    ac1_parts,
+    alpha_of_sums,
+    alpha_parts,
+    ceiling_parts,
+)
 from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
 
@@ -40,10 +49,14 @@ MEAN = (93.0, 97.0)
 LEAST = 90.0
 SEED = 1
 
+# Precision on few chats: number of chats, shares of True, and rates.
+CHATS, SHARES_OF_TRUE, RARE_RATES = (30, 60, 100), (0.1, 0.5, 0.9, 0.95), (0.7, 0.9, 0.95, 0.97)
+
 PASSES = "pass rate, people"
 RUN = 1000  # chats of a run over which labels are drawn by verdict
 
 Flags = NDArray[np.bool_]
+Found = tuple[Mapping[str, Estimate], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +130,9 @@ def figures() -> Iterator[Figure]:
         for name in shares[0]:
             yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
     yield from exact_figures()
+    yield from precision_figures()
     yield from drawn_figures()
+    yield from league_figures()
 
 
 def drawn_figures() -> Iterator[Figure]:
@@ -131,6 +146,85 @@ def drawn_figures() -> Iterator[Figure]:
         yield from _of(f"{name}, drawn by verdict", [100 * one[name] for one in found if name in one])
 
 
+@dataclass(frozen=True, slots=True)
+class League:
+    """Two judges on so many chats and criteria; `hard`: share of their errors' variance due to the chat.
+
+    shares : share of True by criterion, in turn. first, second : TPR and TNR of the judges.
+    """
+
+    chats: int
+    criteria: int
+    hard: float
+    shares: tuple[float, ...]
+    first: tuple[float, float]
+    second: tuple[float, float]
+
+    def answers(self, draw: np.random.Generator) -> list[CriterionAnswers]:
+        """One simulated set; the judges share half of a chat's hardness."""
+        shape = (self.criteria, self.chats)
+        human = (draw.random(shape) >= np.resize(self.shares, self.criteria)[:, np.newaxis]).astype(np.int8)
+        common = draw.standard_normal(self.chats)
+        judges = []
+        for tpr, tnr in (self.first, self.second):
+            hardness = (common + draw.standard_normal(self.chats)) * np.sqrt(self.hard / 2)
+            luck = draw.standard_normal(shape) * np.sqrt(1 - self.hard)
+            right = ndtr(hardness + luck) < np.where(human == HumanCode.TRUE, tpr, tnr)
+            judges.append(np.where(right, human, 1 - human).astype(np.int8))
+        labels = np.zeros((self.chats, 3), dtype=np.int64)
+        return [
+            CriterionAnswers(f"c{n}", "simple", human[n], np.stack([judges[0][n], judges[1][n]]), labels)
+            for n in range(self.criteria)
+        ]
+
+    @property
+    def planted(self) -> dict[str, float]:
+        """The true rates of the first judge, and its lead over the second."""
+        true = float(np.resize(self.shares, self.criteria).mean())
+        (tpr, tnr), (other_tpr, other_tnr) = self.first, self.second
+        accuracy, other = (true * one + (1 - true) * two for one, two in (self.first, self.second))
+        return {
+            "league tpr": tpr,
+            "league tnr": tnr,
+            "league balanced_accuracy": (tpr + tnr) / 2,
+            "league accuracy": accuracy,
+            "league difference": accuracy - other,
+            "league balanced difference": (tpr + tnr - other_tpr - other_tnr) / 2,
+        }
+
+    def covered(self, sets: int = SETS_OF_MANY) -> dict[str, float]:
+        """Of the intervals over so many simulated leagues, the share that holds what was planted, by name."""
+        draw = np.random.default_rng([SEED, self.chats, self.criteria, round(100 * self.hard)])
+        return _shares((self._found(draw) for _ in range(sets)), self.planted)
+
+    def _found(self, draw: np.random.Generator) -> Found:
+        overall = compare(self.answers(draw), runs=(1, 2))[0]
+        (pair,) = overall.pairs
+        rates = {f"league {name}": rate for name, rate in overall.results[0].rates.items()}
+        return {**rates, "league difference": pair.difference, "league balanced difference": pair.balanced}, 1
+
+
+LEAGUES = [
+    League(chats, criteria, hard, shares, *rates)
+    for chats in (30, 60, 200)
+    for criteria in (1, 4, 10)
+    for hard in (0.0, 0.7)
+    for shares in ((0.5,), (0.8, 0.2))
+    for rates in (((0.90, 0.85), (0.90, 0.85)), ((0.95, 0.80), (0.85, 0.80)))
+]
+
+
+def league_figures() -> Iterator[Figure]:
+    """Of the engine league, on few chats that are hard on every criterion, too."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(League.covered, LEAGUES))
+    for name in found[0]:
+        shares = [100 * one[name] for one in found]
+        # Answers that are not alike after all get wider intervals than they need: no upper limit.
+        yield Figure(f"{name}: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
+        yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
+
+
 def exact_figures() -> Iterator[Figure]:
     """Balanced accuracy, whose least cell 2,000 sets blur: over every table that 30 and 30 chats can give."""
     n, half = sum(SIZES[0]), SIZES[0][0]
@@ -139,6 +233,32 @@ def exact_figures() -> Iterator[Figure]:
         found = [judge_rates(Confusion(*table))["balanced_accuracy"].interval for table in tables.tolist()]
         shares = [100 * _exactly(found, tables, *rates) for rates in itertools.product(RATES, RATES)]
         yield from _of(f"balanced_accuracy, every table of {half} and {half}, {how}", shares)
+
+
+def precision_figures() -> Iterator[Figure]:
+    """Precision, almost 1 where True is frequent: over every number of chats that are judged True."""
+    cells = itertools.product(CHATS, SHARES_OF_TRUE, RARE_RATES, RARE_RATES)
+    yield from _of("precision, few chats, drawn", [100 * precision_covered(*cell) for cell in cells])
+
+
+def precision_covered(chats: int, share: float, tpr: float, tnr: float) -> float:
+    """The share of the shown intervals that hold the planted precision, each table as often as expected."""
+    said = share * tpr + (1 - share) * (1 - tnr)
+    precision, held, shown = share * tpr / said, 0.0, 0.0
+    for judged, chance in enumerate(binom.pmf(np.arange(chats + 1), chats, said).tolist()):
+        right = np.arange(judged + 1)
+        expected = binom.pmf(right, judged, precision) if judged and chance > 1e-9 else right[:0]
+        for tp, often in enumerate(expected.tolist()):
+            interval = _precision(tp, judged).interval
+            shown += chance * often * (interval is not None)
+            held += chance * often * (interval is not None and _holds(interval, precision))
+    return held / shown
+
+
+@cache
+def _precision(tp: int, judged: int) -> Estimate:
+    """The report's precision of a judge that is right on `tp` of its verdicts of True."""
+    return precision_of(Confusion(tp, 0, judged - tp, 0))
 
 
 def _all_tables(true: int, false: int) -> NDArray[np.int64]:
@@ -176,9 +296,6 @@ def covered(cell: Cell, *, sets: int = SETS, sets_of_many: int = SETS_OF_MANY) -
         **_shares(_people(cell, draw, sets_of_many), _planted_people(cell)),
         **_shares(_pooled(cell, draw, sets_of_many), _planted_pooled(cell)),
     }
-
-
-Found = tuple[Mapping[str, Estimate], int]
 
 
 def _shares(found: Iterable[Found], planted: Mapping[str, float]) -> dict[str, float]:
@@ -315,7 +432,9 @@ def _planted_people(cell: Cell) -> dict[str, float]:
     alpha = alpha_of_sums(1e7 * chance @ alpha_parts(rows))
     return {
         "people's alpha": float(alpha),
+        "people's AC1": float(ac1_of_sums((chance @ ac1_parts(rows))[:-1])),
         "human ceiling": float(formulas.balanced_accuracy(chance @ ceiling_parts(rows))),
+        "human ceiling of accuracy": float(formulas.accuracy(chance @ ceiling_parts(rows))),
     }
 
 
@@ -325,10 +444,13 @@ def _people(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
         truth = cell.truth(draw)
         true = np.sum([cell.answers(truth, draw) for _ in range(RATERS)], axis=0)
         body = human_side(np.column_stack([true, RATERS - true, 0 * true]), raters=RATERS, seed=SEED).body
+        ac1 = body["gwet_ac1_interval"] or {"low": None, "high": None}
         yield (
             {
                 "people's alpha": _estimate(body["krippendorff_alpha"]),
+                "people's AC1": _estimate({"value": body["gwet_ac1"], **ac1}),
                 "human ceiling": _estimate(body["ceiling"]),
+                "human ceiling of accuracy": _estimate(body["accuracy_ceiling"]),
             },
             1,
         )
@@ -351,7 +473,7 @@ def _pooled(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
             for _ in range(CRITERIA - 1)
         ]
         data = _report_data(truth, [first, *others])
-        body = pooled(data, data.criteria, seed=SEED)
+        body = pooled(data, data.criteria)
         yield {f"{name} of {CRITERIA} criteria": _estimate(body[name]) for name in POOLED}, 1
 
 

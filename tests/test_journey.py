@@ -164,8 +164,9 @@ def read_report(page: Page, report: dict[str, Any]) -> None:
 
 def read_disagreement(page: Page, row: dict[str, Any]) -> None:
     """Through the matrix to the chat: its labels, both briefs, and the Judge's whole rationale."""
-    missed = "only raters True" if row["human"] else "only judge True"
-    page.locator(f"#c-{row['criterion']}").get_by_role("link", name=missed).click()
+    passes_when = row["criterion"] != "rude"
+    words = "false alarm" if row["human"] is passes_when else "missed failure"
+    page.locator(f"#c-{row['criterion']}").get_by_role("link", name=words).click()
     page.locator("article.disc").first.get_by_role("link").click()
     expect(page.locator(".facts")).to_contain_text(row["chat_id"])
     expect(page.locator(".label-cards article").first).to_contain_text("m2 shows it")

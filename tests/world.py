@@ -330,7 +330,7 @@ def _prompts(criterion: Any) -> None:
         PromptVersion.objects.create(
             criterion=criterion,
             number=number,
-            text=f"{CANARY}-prompt {number}",
+            text=f"# Objective\n{CANARY}-prompt {number}",
             content_hash=f"p{number}",
             reason=f"{CANARY}-why",
         )

@@ -37,6 +37,7 @@ from labeling.people.api.permissions import Releases, SeesJudge
 
 # Four times the size of a certificate of 100 criteria.
 LARGEST = 1_000_000
+NOTES = "What changed since it was issued without ending it."
 
 
 class IssueInput(StrictInput):
@@ -76,7 +77,8 @@ class CertificateOutput(serializers.Serializer[Any]):
     signature = serializers.CharField(help_text="Ed25519 over the body as RFC 8785 writes it, in base64.")
     public_key = serializers.CharField()
     state = serializers.ChoiceField(["valid", "expired", "revoked"])
-    reasons = serializers.ListField(child=serializers.CharField())
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it is not valid.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES)
     revoked_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -87,7 +89,8 @@ class VerifiedOutput(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_blank=True)
     id = serializers.IntegerField(allow_null=True)
     state = serializers.ChoiceField(["valid", "expired", "revoked"], allow_null=True)
-    reasons = serializers.ListField(child=serializers.CharField())
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it is not valid.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text=NOTES)
 
 
 class KeyOutput(serializers.Serializer[Any]):
@@ -179,7 +182,7 @@ class CertificateVerify(APIView):
             raise ValidationError({"body": ["Send the certificate's JSON."]})
         signature = validated(ShownInput, request.data)["signature"]
         # NB: the body as it was sent: what a field makes of it is not what was signed.
-        result = certificate_verified(body=request.data["body"], signature=signature)
+        result = certificate_verified(body=request.data["body"], signature=signature, user=request.user)
         return Response(
             VerifiedOutput(
                 {
@@ -188,6 +191,7 @@ class CertificateVerify(APIView):
                     "id": result.certificate.pk if result.certificate else None,
                     "state": result.state.word if result.state else None,
                     "reasons": list(result.state.reasons) if result.state else [],
+                    "notes": list(result.state.notes) if result.state else [],
                 }
             ).data
         )

@@ -1,7 +1,5 @@
 """The forms that issue and revoke certificates."""
 
-from typing import Any
-
 from django import forms
 
 from alignment.certificates.services.certificates import DAYS, LONGEST_DAYS, LONGEST_REASON
@@ -11,10 +9,7 @@ WHOLE_DAYS = f"enter 1 to {LONGEST_DAYS} whole days"
 
 
 class IssueForm(forms.Form):
-    """The validity of a certificate on a report; `split` is the report's.
-
-    `allows_nothing`: the certificate would permit no use, which must be confirmed.
-    """
+    """The validity of a certificate on a report; `split` is the report's."""
 
     split = forms.ChoiceField(
         choices=[("", ""), *Split.choices],
@@ -27,18 +22,10 @@ class IssueForm(forms.Form):
         max_value=LONGEST_DAYS,
         initial=DAYS,
         label="Valid for (days)",
-        help_text=f"1 to {LONGEST_DAYS}. Ends earlier if prompt, model, questions or articles change.",
+        help_text=f"1 to {LONGEST_DAYS}. Ends earlier if the judge or the questions change, "
+        "or if today's report no longer qualifies.",
         error_messages=dict.fromkeys(("required", "invalid", "min_value", "max_value"), WHOLE_DAYS),
     )
-    although = forms.BooleanField(
-        label="Issue it although it permits no use on any criterion",
-        error_messages={"required": "it would permit no use on any criterion: confirm to issue it"},
-    )
-
-    def __init__(self, *args: Any, allows_nothing: bool = False, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if not allows_nothing:
-            del self.fields["although"]
 
 
 class RevokeForm(forms.Form):

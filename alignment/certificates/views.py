@@ -9,17 +9,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from alignment.certificates.forms import IssueForm, RevokeForm
-from alignment.certificates.queries.page import allows_nothing, certificate_found, certificate_page, uses_of
+from alignment.certificates.queries.page import certificate_found, certificate_page, title
 from alignment.certificates.queries.page import certificate_list as list_context
-from alignment.certificates.services.certificates import certifiable, certificate_issue, certificate_revoke
-from alignment.comparison.queries.scope import Scope
+from alignment.certificates.services.certificates import certificate_issue, certificate_revoke
 from alignment.models.certificates import Certificate
-from alignment.reports.queries.reports import alignment_report
 from common.access import found_or_404, permission_or_404
 from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
-from labeling.models.chats import Split
 from labeling.models.people import User
 
 
@@ -43,7 +40,7 @@ def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpRespons
 def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
     """Issue a certificate on a run's report; a problem is shown on the report's page."""
     run: Run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-    form = IssueForm(request.POST, allows_nothing=_allows_nothing(run, request.POST.get("split", "")))
+    form = IssueForm(request.POST)
     if not form.is_valid():
         text = "; ".join(str(problems[0]) for problems in form.errors.values())
         split = form.cleaned_data.get("split", "")
@@ -55,7 +52,7 @@ def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
         )
     except InputProblem as problem:
         return _refused(request, run_id, f"No certificate was issued: {problem}", split)
-    messages.success(request, f"Certificate {row.pk} was issued.")
+    messages.success(request, f"{title(row)} was issued.")
     return redirect("alignment:certificate_detail", row.pk)
 
 
@@ -81,13 +78,6 @@ def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpRespon
 def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpResponse:
     context = certificate_page(row, user=request.user) | {"form": form}
     return render(request, "alignment/certificates/detail.html", context)
-
-
-def _allows_nothing(run: Run, split: str) -> bool:
-    """Return whether a certificate on this report would permit no use; False if none can be issued."""
-    if split not in ("", *Split.values) or certifiable(run):
-        return False
-    return allows_nothing(uses_of(alignment_report(Scope(run.chat_set, run, split))))
 
 
 def _refused(request: HttpRequest, run_id: int, words: str, split: str = "") -> HttpResponse:

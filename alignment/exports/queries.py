@@ -35,7 +35,9 @@ def _chat_line(chat: Chat, split: str) -> Line:
         {name: message[name] for name in ("role", "content", "created_at") if name in message}
         for message in chat.messages
     ]
-    return line | filled(experiment=chat.experiment, variant=chat.variant, metadata=chat.metadata)
+    return line | filled(
+        experiment=chat.experiment, variant=chat.variant, cluster=chat.cluster, metadata=chat.metadata
+    )
 
 
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:

@@ -174,6 +174,7 @@ def _plan_body(plan: CriterionPlan) -> dict[str, Any]:
             "judge_false": plan.shares.judge_false.share,
             "judge_true": plan.shares.judge_true.share,
         },
+        "more_labels": plan.summary,
         "decisions": [_need_body(need) for need in plan.needs],
     }
 

@@ -59,11 +59,11 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         "run": scope.run,
         "plans": [(plan, jobs.get(plan.criterion.pk, [])) for plan in plans],
         "focus": focus,
-        "advice": sample_advice(focus.badge, focus.shares, available=suspect),
+        "advice": sample_advice(focus.status, focus.shares, available=suspect),
         "jobs": jobs.get(focus.criterion.pk, []),
         "samples_without_job": samples_without_job(scope, criteria=[focus.criterion]),
         "none_eligible": not form.is_bound and not frame.strata,
-        "lacking": sum(not plan.badge.met for plan in plans),
+        "lacking": sum(not plan.status.met for plan in plans),
         "topics": [row for row in topics if not row.small],
         "small_topics": [row for row in topics if row.small],
         "form": form,
@@ -109,7 +109,7 @@ def _focus(request: HttpRequest, plans: Sequence[CriterionPlan]) -> CriterionPla
     """Return the criterion of the query; by default the first that needs labels, else the first."""
     key = request.GET.get("criterion")
     if not key:
-        return next((plan for plan in plans if not plan.badge.met), plans[0])
+        return next((plan for plan in plans if not plan.status.met), plans[0])
     plan = next((one for one in plans if one.criterion.key == key), None)
     if plan is None:
         raise Http404

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.comparison.core.outcomes import Outcome
 from alignment.misalignments.queries.detail import hostile_flags
 from alignment.misalignments.queries.misalignment_list import (
     STATES,
@@ -71,6 +72,11 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
     revision = serializers.IntegerField(source="item.revision")
     human = serializers.CharField()
     judge = serializers.BooleanField(source="verdict.value", allow_null=True, default=None)
+    outcome = serializers.ChoiceField(
+        choices=[Outcome.MISSED_FAILURE.value, Outcome.FALSE_ALARM.value],
+        allow_blank=True,
+        help_text="Missed failure: judge passed, raters failed. False alarm: judge failed, raters passed.",
+    )
     rationale = serializers.CharField()
     run = serializers.IntegerField(source="item.newest_run_id")
     closed_by = serializers.ChoiceField(

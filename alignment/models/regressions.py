@@ -11,6 +11,18 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
+class PolicyQuerySet(models.QuerySet["Policy"]):
+    """Queries about policies."""
+
+    def revised(self) -> "Policy | None":
+        """Return the newest gate policy that a user created; None while the start values apply.
+
+        A policy file of one test (regress --policy) does not become current.
+        """
+        rows = self.filter(kind=Policy.Kind.GATE, created_by__isnull=False)
+        return rows.select_related("created_by").order_by("-id").first()
+
+
 class Policy(models.Model):
     """A named set of limits; a change makes a new version, and the newest one applies."""
 
@@ -25,6 +37,8 @@ class Policy(models.Model):
     reason = models.TextField(blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = PolicyQuerySet.as_manager()
 
     class Meta:
         ordering = ["kind", "name", "version"]

@@ -26,6 +26,7 @@ class Report(models.Model):
         CELLS = "cells"
         PLAN = "plan"
         ALIKE = "alike"
+        CERTIFIED = "certified"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

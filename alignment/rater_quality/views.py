@@ -5,6 +5,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.defaultfilters import pluralize
 
 from alignment.rater_quality.queries.answers import scope_labels
 from alignment.rater_quality.queries.criteria import criterion_agreements
@@ -149,8 +150,13 @@ def _about(scope: QualityScope) -> dict[str, Any]:
         "csv_url": scope.url("raters_csv", criterion=scope.only),
         "json_url": scope.api_url,
         "filters": [_criterion_filter(scope)],
-        "notices": demo_notices(chat_set=scope.chat_set),
+        "notices": demo_notices(chat_set=scope.chat_set) + _carried_notices(scope),
     }
+
+
+def _carried_notices(scope: QualityScope) -> list[str]:
+    labels = scope.carried
+    return [f"{labels:,} label{pluralize(labels)} carried over from retired criteria"] if labels else []
 
 
 def _criterion_filter(scope: QualityScope) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from alignment.models.regressions import Policy, RegressionTest
+from alignment.regression.queries.candidate_tests import release_answer
 from alignment.regression.queries.page import regression_progress
 from alignment.regression.queries.plan import candidates, finished_runs
 from alignment.regression.queries.tests import regression_answer
@@ -92,10 +93,10 @@ class RegressionInput(StrictInput):
 
 
 class ReleaseInput(StrictInput):
-    """How to release a candidate; a test that passed needs no fields."""
+    """How to release a candidate; without `needs_override` no fields are needed."""
 
     override = serializers.BooleanField(
-        default=False, help_text="Release although the test did not pass; requires a reason."
+        default=False, help_text="Release in spite of `needs_override`; requires a reason."
     )
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
 
@@ -145,13 +146,44 @@ class RegressionRowOutput(serializers.Serializer[Any]):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
+class CandidateTestOutput(serializers.Serializer[Any]):
+    """A test of the same candidate."""
+
+    test = serializers.IntegerField()
+    kind = serializers.CharField(help_text=", ".join(RegressionTest.Kind.values))
+    set = serializers.CharField()
+    split = serializers.CharField(allow_blank=True)
+    state = serializers.CharField(help_text=", ".join(RegressionTest.State.values))
+    gate = serializers.CharField(allow_null=True)
+    counts = serializers.BooleanField(
+        help_text="True for the newest decided test on its set and split, which a release considers."
+    )
+    policy = serializers.CharField(help_text="Name and version.")
+    policy_in_force = serializers.BooleanField()
+    finished_at = serializers.CharField(allow_null=True)
+
+
 class RegressionOutput(RegressionRowOutput):
     """A test: its state, the progress of its runs, and when it is done the result of `regress --json`."""
 
     policy = serializers.IntegerField()
+    policy_version = serializers.CharField(help_text="Name and version of the policy that decided.")
     run = serializers.IntegerField()
     baseline_run = serializers.IntegerField()
+    cautions = serializers.ListField(child=serializers.CharField())
+    advice = serializers.CharField(
+        allow_blank=True, allow_null=True, help_text="What decides an inconclusive test."
+    )
+    tests = CandidateTestOutput(many=True, help_text="All tests of the candidate, newest first.")
+    needs_override = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Why a release from this test needs an override; empty if it needs none.",
+    )
+    warnings = serializers.ListField(child=serializers.CharField())
     more_labels = serializers.IntegerField(allow_null=True)
+    bound = serializers.FloatField(
+        allow_null=True, help_text="One-sided lower bound of the change in accuracy, as a share."
+    )
     criteria = serializers.ListField(child=serializers.DictField())
     pooled = serializers.DictField(allow_null=True)
     bootstrap = serializers.DictField(
@@ -170,6 +202,9 @@ class LabelledOutput(serializers.Serializer[Any]):
     true = serializers.IntegerField()
     false = serializers.IntegerField()
     blocks = serializers.BooleanField()
+    more_labels = serializers.CharField(
+        help_text="Chats to label for a status, ±6 points and the gate; '' if none."
+    )
 
 
 class OpenedOutput(serializers.Serializer[Any]):
@@ -223,17 +258,22 @@ def regression_body(test: RegressionTest) -> dict[str, Any]:
     """Return a test with its results and runs."""
     answer, progress = regression_answer(test), regression_progress(test)
     return {
+        "cautions": [],
+        "advice": "",
         "more_labels": None,
+        "bound": None,
         "criteria": [],
         "pooled": None,
         "bootstrap": None,
         **{
             name: answer[name]
-            for name in ("more_labels", "criteria", "pooled", "bootstrap")
+            for name in ("cautions", "advice", "more_labels", "bound", "criteria", "pooled", "bootstrap")
             if name in answer
         },
         **regression_row(test),
+        **{name: value for name, value in release_answer(test).items() if name != "created_by"},
         "policy": test.policy_id,
+        "policy_version": answer["policy_version"],
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
         "runs": [

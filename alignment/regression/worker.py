@@ -7,7 +7,15 @@ from django.db.models import Q
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.regression.core import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
+from alignment.regression.core import (
+    Decision,
+    Evidence,
+    Gate,
+    confirm,
+    decide,
+    flip_share,
+    regression_body,
+)
 from alignment.regression.queries.paired_verdicts import judge_codes
 from alignment.regression.queries.tests import evidence_of, gate_policy
 from alignment.reports.queries.reports import SEED

@@ -14,8 +14,8 @@ from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
 from alignment.certificates.forms import IssueForm
 from alignment.certificates.queries.certificates import certificates_of_report
-from alignment.certificates.queries.page import allows_nothing, headline, uses_of
-from alignment.certificates.services.certificates import certifiable
+from alignment.certificates.queries.page import headline, uses_of
+from alignment.certificates.services.certificates import certifiable, nothing_to_certify
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import knows_rater
 from alignment.comparison.queries.requested_scope import requested_scope
@@ -170,10 +170,10 @@ def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: 
 
 
 def _certify(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """Return the form that issues a certificate on this report, and the certificate's headline."""
-    uses = uses_of(report)
-    form = IssueForm(initial={"split": scope.split}, allows_nothing=allows_nothing(uses))
-    return {"certify": form, "certify_says": headline(uses)}
+    """Return the form that issues a certificate on this report, and its headline; or why there is none."""
+    if problem := nothing_to_certify(report):
+        return {"certify_problem": problem}
+    return {"certify": IssueForm(initial={"split": scope.split}), "certify_says": headline(uses_of(report))}
 
 
 def _chat_list(request: HttpRequest, scope: Scope, run: Run, places: cells.Places) -> dict[str, Any]:

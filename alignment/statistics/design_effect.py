@@ -1,127 +1,214 @@
-"""Shares and differences of answers that are correlated within a chat: intervals from effective counts."""
+"""Means over criteria of shares and of differences, where answers on one chat are correlated."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from alignment.statistics.agreement.formulas import Floats
 from alignment.statistics.estimates import Estimate
-from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, wilson
-from alignment.statistics.paired_tests import PairedTable, tango_bounds, tango_z
+from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, student_quantile, wilson
+from alignment.statistics.paired_tests import tango_bounds, tango_z
 
-Ints = NDArray[np.int64]
+Counts = NDArray[np.integer] | NDArray[np.bool_]
+# Units whose answers are all alike that are added to the data, as Agresti and Coull add four answers.
+PRIOR_UNITS = 4
 
 
 @dataclass(frozen=True)
-class CorrelatedEstimate:
-    """A share of right answers, or a difference of two shares.
+class MeanShare:
+    """A mean share in [0, 1], or a mean difference of two in [-1, 1].
 
     Parameters
     ----------
-    estimate : value in [0, 1], or in [-1, 1] for a difference, with a 95% interval.
-    rest : shape (chats,), observed minus expected right answers by chat.
-    p : of a difference: two-sided, score test against 0. None without an answer.
+    estimate : with its interval.
+    errors : what each unit adds to its error, shape (units,).
+    degrees : degrees of freedom of its variance.
+    p : of a difference: two-sided, of the test against 0. None without an answer.
     """
 
     estimate: Estimate
-    rest: Floats
+    errors: Floats
+    degrees: float = math.inf
     p: float | None = None
 
 
 @dataclass(frozen=True)
-class PairedAnswers:
-    """Right answers of two judges, and `n` answers, by chat; `both`: answers on which both are right."""
+class _Effective:
+    """Number of independent answers with the same information.
 
-    one: Ints
-    other: Ints
-    n: Ints
-    both: int
-
-    @property
-    def table(self) -> PairedTable:
-        """Answers by which judge is right."""
-        first, second = (int(right.sum()) - self.both for right in (self.one, self.other))
-        return PairedTable(self.both, first, second, int(self.n.sum()) - self.both - first - second)
-
-    def __add__(self, more: "PairedAnswers") -> "PairedAnswers":
-        """Add other answers on the same chats, e.g. of another criterion."""
-        return PairedAnswers(
-            self.one + more.one, self.other + more.other, self.n + more.n, self.both + more.both
-        )
-
-
-def share(right: Ints, n: Ints, *, reason: str) -> CorrelatedEstimate:
-    """Share of right answers with Wilson's interval on effective counts.
-
-    `right` and `n` are counts of shape (chats,). Undefined with `reason` without an answer.
-    Rao & Scott (1992), Biometrics 48:577.
+    degrees : degrees of freedom of this number. errors : what each unit adds to the error of the mean.
     """
-    total = int(n.sum())
-    if not total:
-        return CorrelatedEstimate(Estimate(None, reason=reason), np.zeros(len(n)))
-    value = float(right.sum() / total)
-    rest = right - value * n
-    effect = design_effect(rest, n, independent=value * (1 - value))
-    return CorrelatedEstimate(Estimate(value, wilson(float(right.sum()) / effect, total / effect)), rest)
+
+    n: float
+    degrees: float
+    errors: Floats
 
 
-def difference(paired: PairedAnswers, *, reason: str) -> CorrelatedEstimate:
-    """Share of right answers of the first judge minus the second's, with Tango's score interval.
-
-    The interval is on effective counts and has a width even if no answer differs. Tango (1998), Stat Med
-    17:891. Undefined with `reason` without an answer.
-    """
-    table = paired.table
-    if table.difference is None:
-        return CorrelatedEstimate(Estimate(None, reason=reason), np.zeros(len(paired.n)))
-    rest = paired.one - paired.other - table.difference * paired.n
-    independent = (table.first + table.second) / table.n - table.difference**2
-    effect = design_effect(rest, paired.n, independent=independent)
-    effective = table.first / effect, table.second / effect, table.n / effect
-    p = float(2 * ndtr(-abs(float(tango_z(*effective, at=0.0)))))
-    return CorrelatedEstimate(Estimate(table.difference, tango_bounds(*effective)), rest, p)
-
-
-def mean(one: CorrelatedEstimate, other: CorrelatedEstimate) -> Estimate:
-    """Mean of two shares or differences, by MOVER with their correlation over chats.
-
-    Undefined if either is. Zou & Donner (2008), Stat Med 27:1693.
-    """
-    return mover_mean(one.estimate, other.estimate, correlation=_correlation(one.rest, other.rest))
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    """Correlation over chats, at least 0: a negative one would narrow an interval on thin data."""
-    scale = float(np.sqrt((one**2).sum() * (other**2).sum()))
-    return max(0.0, float((one * other).sum()) / scale) if scale else 0.0
-
-
-def design_effect(rest: Floats, n: Ints, *, independent: float) -> float:
-    """Design effect: number of answers that carry the information of one independent answer.
+def mean_share(right: Counts, n: Counts, *, reason: str) -> MeanShare:
+    """Share of right answers, averaged over strata (criteria), with units (chats) as clusters.
 
     Parameters
     ----------
-    rest : shape (chats,), observed minus expected right answers.
-    n : shape (chats,), number of answers.
-    independent : variance of a single answer.
+    right, n : right answers and answers, shape (strata, units). Strata without an answer do not count.
+    reason : why the mean is undefined if no stratum has an answer.
 
     Returns
     -------
-    float : at least 1. Below 10 chats, or without variance, the correlation is unknown: a chat counts as one
-        answer.
+    MeanShare : with Wilson's interval on the effective number of answers and Student's quantile. Units with
+        one answer each, in one stratum, get the plain Wilson interval.
 
     Notes
     -----
-    Rao & Scott (1992), Biometrics 48:577.
+    The variance is the delete-one-unit jackknife's (CR3: Bell & McCaffrey 2002, Surv Methodol 28:169), not
+    below that of independent answers, whose shares are moved towards the mean by one answer. Few units show
+    little of their correlation, so it is mixed with that of four units whose answers are all alike. The
+    effective number is mean (1 - mean) / variance (Korn & Graubard 1998, Surv Methodol 24:193). Below 10
+    units, or with all or no answers right, it is the number of units (Kish 1965, Survey Sampling, 11.7).
+    Degrees of freedom: that number minus 1.
 
     Examples
     --------
-    >>> design_effect(np.array([1.0, -1.0] * 8), np.full(16, 2), independent=0.25)
-    2.0
+    >>> right, n = np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
+    >>> mean_share(right, n, reason="").estimate.value
+    0.625
     """
-    chats, total = int((n > 0).sum()), int(n.sum())
-    if chats < MINIMUM_CHATS or not independent:
-        return total / chats
-    return max(1.0, float((rest**2).sum()) / total / independent)
+    units = n.shape[1]
+    right, n = _with_answers(right, n), _with_answers(n, n)
+    if not n.size:
+        return MeanShare(Estimate(None, reason=reason), np.zeros(units))
+    totals, hits = n.sum(axis=1), right.sum(axis=1)
+    shares = hits / totals
+    mean = float(shares.mean())
+    moved = (hits + mean) / (totals + 1)
+    effective = _effective(
+        right - shares[:, np.newaxis] * n, n, single=mean * (1 - mean), independent=moved * (1 - moved)
+    )
+    interval = wilson(mean * effective.n, effective.n, degrees=effective.degrees)
+    return MeanShare(Estimate(mean, interval), effective.errors, effective.degrees)
+
+
+def balanced(true: MeanShare, false: MeanShare) -> MeanShare:
+    """Mean of what human True and human False give, two shares or two differences over the same criteria.
+
+    MOVER with their correlation over units, at least 0: a negative one would narrow an interval on thin data.
+    Undefined if either is. `p` follows from the interval: it is below 0.05 where the interval excludes 0.
+
+    Notes
+    -----
+    Zou & Donner (2008), Stat Med 27:1693; p: Altman & Bland (2011), BMJ 343:d2304.
+
+    Examples
+    --------
+    >>> ones = np.ones((1, 40), dtype=np.int64)
+    >>> ahead = mean_difference(ones * (np.arange(40) < 12), 0 * ones, ones, reason="")
+    >>> balanced(ahead, mean_difference(0 * ones, 0 * ones, ones, reason="")).estimate.value
+    0.15
+    """
+    scale = float(np.sqrt((true.errors**2).sum() * (false.errors**2).sum()))
+    correlation = max(0.0, float((true.errors * false.errors).sum()) / scale) if scale else 0.0
+    mean = mover_mean(true.estimate, false.estimate, correlation=correlation)
+    degrees = min(true.degrees, false.degrees)
+    return MeanShare(mean, (true.errors + false.errors) / 2, degrees, _p_value(mean, degrees))
+
+
+def _p_value(difference: Estimate, degrees: float) -> float | None:
+    """Two-sided p value against 0, from the half of the interval that points to 0."""
+    value, interval = difference.value, difference.interval
+    if value is None or interval is None:
+        return None
+    half = value - interval.low if value > 0 else interval.high - value
+    if not half:
+        return 0.0 if value else 1.0
+    return float(2 * stdtr(degrees, -abs(value) / half * student_quantile(0.95, degrees)))
+
+
+def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) -> MeanShare:
+    """Share of right answers of one judge minus another's, averaged over strata, with units as clusters.
+
+    Parameters
+    ----------
+    first, second : answers that only the first judge, or only the second, has right; shape (strata, units).
+    n : answers of both, same shape.
+    reason : why the mean is undefined if no stratum has an answer.
+
+    Returns
+    -------
+    MeanShare : Tango's score interval and test (1998, Stat Med 17:891) on effective counts, computed as
+        in `mean_share`. The interval has a width even if no answer differs.
+
+    Examples
+    --------
+    >>> ones = np.ones((1, 40), dtype=np.int64)
+    >>> ahead = mean_difference(ones * (np.arange(40) < 12), ones * (np.arange(40) > 37), ones, reason="")
+    >>> ahead.estimate.value, round(ahead.p, 3)
+    (0.25, 0.008)
+    """
+    units = n.shape[1]
+    first, second, n = (_with_answers(counts, n) for counts in (first, second, n))
+    if not n.size:
+        return MeanShare(Estimate(None, reason=reason), np.zeros(units))
+    totals = n.sum(axis=1)
+    wins, losses = first.sum(axis=1), second.sum(axis=1)
+    by_stratum = (wins - losses) / totals
+    won, lost = float((wins / totals).mean()), float((losses / totals).mean())
+    value = won - lost
+    moved_won, moved_lost = (wins + won) / (totals + 1), (losses + lost) / (totals + 1)
+    effective = _effective(
+        first.astype(np.int64) - second - by_stratum[:, np.newaxis] * n,
+        n,
+        single=won + lost - value**2,
+        independent=moved_won + moved_lost - (moved_won - moved_lost) ** 2,
+    )
+    counts = won * effective.n, lost * effective.n, effective.n
+    score = float(tango_z(*counts, at=0.0))
+    interval = tango_bounds(*counts, degrees=effective.degrees)
+    p = float(2 * stdtr(effective.degrees, -abs(score)))
+    return MeanShare(Estimate(value, interval), effective.errors, effective.degrees, p)
+
+
+def by_cluster(counts: Counts, clusters: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Add up the counts of the chats of each cluster: shape (…, chats) becomes (…, clusters).
+
+    `clusters` : number of each chat's cluster, 0, 1, …; None leaves each chat alone.
+
+    >>> by_cluster(np.array([[1, 0, 1], [1, 1, 1]]), np.array([0, 1, 0])).tolist()
+    [[2, 0], [2, 1]]
+    """
+    whole: NDArray[np.int64] = counts.astype(np.int64)
+    if clusters is None or not clusters.size:
+        return whole
+    order = np.argsort(clusters, kind="stable")
+    _, starts = np.unique(clusters[order], return_index=True)
+    return np.add.reduceat(whole[..., order], starts, axis=-1)
+
+
+def _with_answers(counts: Counts, n: Counts) -> Counts:
+    """The strata that have an answer."""
+    return counts[n.any(axis=1)]
+
+
+def _effective(errors: Floats, n: Counts, *, single: float, independent: Floats) -> _Effective:
+    """Effective number of answers in a mean over strata.
+
+    errors : observed minus expected, shape (strata, units). single : variance of one answer at the mean.
+    independent : variance of one answer by stratum.
+    """
+    strata, totals = len(n), n.sum(axis=1)
+    share = (n / totals[:, np.newaxis]).sum(axis=0) / strata
+    units = float(1 / (share**2).sum())
+    degrees = max(1.0, units - 1) if (n.sum(axis=0) > 1).any() else math.inf
+    left = np.maximum(totals[:, np.newaxis] - n, 1)  # a stratum of one unit keeps its share without it
+    change = (errors / left).sum(axis=0) / strata
+    present = np.count_nonzero(share)
+    if not single or present < MINIMUM_CHATS:
+        return _Effective(units, degrees, change)
+    jackknife = (present - 1) / present * float((change**2).sum() - change.sum() ** 2 / present)
+    floor = float((independent / totals).sum()) / strata**2
+    if math.isinf(degrees):
+        return _Effective(single / floor, degrees, change)
+    prior = PRIOR_UNITS / (PRIOR_UNITS + units)
+    variance = (1 - prior) * max(floor, jackknife) + prior * max(floor, single / units)
+    return _Effective(single / variance, degrees, change)

@@ -1,4 +1,4 @@
-"""Intervals: Wilson, Clopper-Pearson, MOVER, and a bootstrap that resamples whole chats."""
+"""Intervals: Wilson, also modified, Clopper-Pearson, MOVER, and a bootstrap that resamples whole chats."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 
 from alignment.statistics.estimates import Estimate, Interval
 
@@ -26,12 +26,25 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
+def student_quantile(confidence: float, degrees: float) -> float:
+    """Two-sided quantile of Student's t; with infinite degrees of freedom the normal one.
+
+    >>> round(student_quantile(0.95, 29), 3), round(student_quantile(0.95, math.inf), 3)
+    (2.045, 1.96)
+    """
+    return (
+        normal_quantile(confidence) if math.isinf(degrees) else float(stdtrit(degrees, (1 + confidence) / 2))
+    )
+
+
 def _check(successes: float, n: float) -> None:
     if not 0 <= successes <= n:
         raise ValueError(f"needs 0 <= successes <= n, not {successes} of {n}")
 
 
-def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval | None:
+def wilson(
+    successes: float, n: float, *, confidence: float = 0.95, degrees: float = math.inf
+) -> Interval | None:
     """Wilson score interval of a share.
 
     (p + z^2/2n -+ z sqrt(p q / n + z^2/4n^2)) / (1 + z^2/n), within [0, 1].
@@ -40,6 +53,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval 
     ----------
     successes, n : counts, 0 <= successes <= n; fractions where n is an effective number of answers.
     confidence : two-sided.
+    degrees : degrees of freedom of an effective n that was estimated: z is then Student's quantile.
 
     Returns
     -------
@@ -63,13 +77,54 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval 
     _check(successes, n)
     if n == 0:
         return None
-    z = normal_quantile(confidence)
+    z = student_quantile(confidence, degrees)
     share = successes / n
     centre = share + z * z / (2 * n)
     margin = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     low = 0.0 if successes == 0 else max(0.0, (centre - margin) / scale)
     high = 1.0 if successes == n else min(1.0, (centre + margin) / scale)
+    return Interval(low, high)
+
+
+def modified_wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval | None:
+    """Wilson interval with a Poisson bound near 0 and 1, for shares of few answers that are almost 0 or 1.
+
+    With 1 to 3 successes (2 if n <= 50) the lower bound is q(x) / n, where q(x) is half the `1 - confidence`
+    quantile of chi-squared with 2 x degrees of freedom. With as few failures the upper bound is 1 - q / n.
+    Else both are Wilson's, which covers only .86 if n (1 - p) is about 0.15.
+
+    Parameters
+    ----------
+    successes, n : counts, 0 <= successes <= n; fractions where n is an effective number of answers.
+    confidence : two-sided.
+
+    Returns
+    -------
+    Interval or None : None when n = 0; never narrower than Wilson's.
+
+    Raises
+    ------
+    ValueError : successes outside 0..n.
+
+    Notes
+    -----
+    Brown, Cai & DasGupta (2001), Stat Sci 16:101, section 4.1.1.
+
+    Examples
+    --------
+    >>> round(wilson(25, 26).high, 4), round(modified_wilson(25, 26).high, 4)
+    (0.9932, 0.998)
+    """
+    plain = wilson(successes, n, confidence=confidence)
+    if plain is None:
+        return None
+    low, high, failures = plain.low, plain.high, n - successes
+    few = 2 if n <= 50 else 3
+    if 0 < successes <= few:
+        low = min(low, float(gammaincinv(successes, 1 - confidence)) / n)
+    if 0 < failures <= few:
+        high = max(high, 1 - float(gammaincinv(failures, 1 - confidence)) / n)
     return Interval(low, high)
 
 

@@ -1,6 +1,6 @@
 """Label needs: how many more labels each decision needs, and of which answer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -24,8 +24,10 @@ class Decision(StrEnum):
     """Decisions that labels support, by rising need."""
 
     FIRST_LOOK = "first_look"
+    STATUS = "status"
     BADGE = "badge"
     TNR_LOSS = "tnr_loss"
+    GATE_ALONE = "gate_alone"
     GATE = "gate"
     GATE_FINE = "gate_fine"
     SINGLE = "single"
@@ -42,13 +44,23 @@ LABELS: Mapping[Decision, tuple[str, str, str]] = MappingProxyType(
             "First look",
             "if agreement is 0.90, the interval is 0.74–0.97",
         ),
+        Decision.STATUS: ("Give a status", "Status", "aligned or not aligned, by the status policy"),
         Decision.BADGE: (
-            "Show TPR and TNR with a status",
-            "Status",
+            "Know agreement to ±6 points",
+            "±6 points",
             "agreement ±6 points; if TNR is 0.80, the interval is 0.63–0.91",
         ),
         Decision.TNR_LOSS: ("Block a TNR loss of 20 points", "TNR −20", "detected in 94%"),
-        Decision.GATE: ("Regression gate", "Gate", "a loss of 8 points on one criterion is detected in 98%"),
+        Decision.GATE_ALONE: (
+            "Pass the gate with one criterion",
+            "Gate",
+            "with fewer the gate is inconclusive at best",
+        ),
+        Decision.GATE: (
+            "Gate over all criteria",
+            "Gate, all",
+            "a loss of 8 points on one criterion is detected in 98%",
+        ),
         Decision.GATE_FINE: ("Gate at −6 points on one, −2 overall", "Gate −6/−2", "detected in 96% and 92%"),
         Decision.SINGLE: ("Release one criterion, margin 5 points", "Alone", "an equal prompt passes in 90%"),
         Decision.REPLACE: (
@@ -71,7 +83,33 @@ COUNTED: Mapping[LabelKind, str] = MappingProxyType(
     }
 )
 # Not for subjective criteria: they never block a release.
-BLOCKING = frozenset({Decision.TNR_LOSS, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE})
+BLOCKING = frozenset(
+    {Decision.TNR_LOSS, Decision.GATE_ALONE, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE}
+)
+# Decisions that `label_summary` names, with their purpose.
+SUMMARY: Mapping[Decision, str] = MappingProxyType(
+    {
+        Decision.STATUS: "for a status",
+        Decision.BADGE: "for ±6 points",
+        Decision.GATE_ALONE: "for the gate",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Minimums:
+    """Labels that the policies require.
+
+    status_true, status_false : human True and False labels for a status.
+    gate_alone : chats with which one criterion can pass the gate.
+    """
+
+    status_true: int = 30
+    status_false: int = 30
+    gate_alone: int = 100
+
+
+START_VALUES = Minimums()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +229,13 @@ class Need:
         return _sentence(self)
 
 
-def needs(counts: LabelCounts) -> list[Need]:
+def needs(counts: LabelCounts, minimums: Minimums = START_VALUES) -> list[Need]:
     """Needs of every decision, in the order of `Decision`.
+
+    Parameters
+    ----------
+    counts : the criterion's labels, verdicts or not.
+    minimums : what the policies require; the other numbers are fixed.
 
     Notes
     -----
@@ -200,43 +243,62 @@ def needs(counts: LabelCounts) -> list[Need]:
 
     Examples
     --------
-    >>> status = needs(LabelCounts(true=90, false=12))[1]
-    >>> status.sentence
+    >>> need_of(Decision.STATUS, LabelCounts(true=90, false=12)).sentence
     'label 18 more chats with answer False'
     """
-    return [_need(decision, counts) for decision in Decision]
+    return [_need(decision, counts, minimums) for decision in Decision]
 
 
-def missing_labels(*, true: int, false: int, minimum_true: int, minimum_false: int) -> str:
-    """Labels that a status still needs, in words; '' if there are enough of both answers.
+def need_of(decision: Decision, counts: LabelCounts, minimums: Minimums = START_VALUES) -> Need:
+    """Return the need of one decision; parameters as in `needs`."""
+    return _need(decision, counts, minimums)
 
-    >>> missing_labels(true=90, false=12, minimum_true=30, minimum_false=30)
-    'label 18 more chats with answer False'
+
+def label_summary(every: Iterable[Need]) -> str:
+    """Say how many more chats a status, ±6 points and the gate need; '' if there are enough for all.
+
+    Parameters
+    ----------
+    every : the needs of one criterion.
+
+    Examples
+    --------
+    >>> label_summary(needs(LabelCounts(true=19, false=4)))
+    '37 more for a status, 77 for ±6 points, 77 for the gate'
+    >>> label_summary(needs(LabelCounts(true=60, false=30)))
+    '10 more for ±6 points, 10 for the gate'
     """
-    more = max(0, minimum_true - true), max(0, minimum_false - false)
-    return _to_label(sum(more), *more) if any(more) else ""
+    missing = [need for need in every if need.decision in SUMMARY and need.missing_chats]
+    return ", ".join(
+        f"{need.missing_chats:,}{'' if place else ' more'} {SUMMARY[need.decision]}"
+        for place, need in enumerate(missing)
+    )
 
 
-def _need(decision: Decision, counts: LabelCounts) -> Need:
+def _need(decision: Decision, counts: LabelCounts, minimums: Minimums) -> Need:
     if counts.tier == "subjective" and decision in BLOCKING:
         return Need(decision, ())
-    needed = _needed(decision, counts.prevalence)
+    needed = _needed(decision, counts.prevalence, minimums)
     return Need(
         decision, tuple(Requirement(asked, counts.have(asked), want) for asked, want in needed.items())
     )
 
 
-def _needed(decision: Decision, prevalence: float | None) -> dict[LabelKind, int]:
+def _needed(decision: Decision, prevalence: float | None, minimums: Minimums) -> dict[LabelKind, int]:
     """Number of labels by kind; the table in docs/review-alignment.md, "Plan labels"."""
     mostly_true = prevalence is not None and prevalence > MOSTLY_TRUE
     even = prevalence is None or max(prevalence, 1 - prevalence) <= EVEN
     match decision:
         case Decision.FIRST_LOOK:
             return {LabelKind.CHATS: 30}
+        case Decision.STATUS:
+            return {LabelKind.TRUE: minimums.status_true, LabelKind.FALSE: minimums.status_false}
         case Decision.BADGE:
             return {LabelKind.CHATS: 100, LabelKind.TRUE: 30, LabelKind.FALSE: 30}
         case Decision.TNR_LOSS:
             return {LabelKind.FALSE: 50}
+        case Decision.GATE_ALONE:
+            return {LabelKind.CHATS: minimums.gate_alone}
         case Decision.GATE:
             return {LabelKind.CHATS: 200, LabelKind.TRUE: 30, LabelKind.FALSE: 30}
         case Decision.GATE_FINE:

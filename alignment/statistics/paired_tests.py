@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import bdtrc
 
 from alignment.statistics.estimates import Interval
-from alignment.statistics.intervals import normal_quantile, wilson
+from alignment.statistics.intervals import student_quantile, wilson
 
 Floats = NDArray[np.float64]
 
@@ -205,16 +205,19 @@ def tango_interval(table: PairedTable, *, confidence: float = 0.95) -> Interval 
     return tango_bounds(table.first, table.second, table.n, confidence=confidence) if table.n else None
 
 
-def tango_bounds(first: float, second: float, n: float, *, confidence: float = 0.95) -> Interval:
+def tango_bounds(
+    first: float, second: float, n: float, *, confidence: float = 0.95, degrees: float = math.inf
+) -> Interval:
     """Tango's score interval from the discordant counts and n > 0, which may be fractional effective counts.
 
+    `degrees` : degrees of freedom of an effective n that was estimated; infinite for counts.
     Tango (1998), Stat Med 17:891; see `tango_interval`.
 
     >>> interval = tango_bounds(8, 4, 43)
     >>> round(interval.low, 3), round(interval.high, 3)
     (-0.071, 0.257)
     """
-    z = normal_quantile(confidence)
+    z = student_quantile(confidence, degrees)
     low, high = (_bound(first, second, n, z=z * sign, towards=-sign) for sign in (1, -1))
     return Interval(low, high)
 

@@ -129,9 +129,9 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
 
     Returns
     -------
-    Estimate : in [0, 1]. Undefined, with a reason, without verdicts, without True or False labels, or if the
-        judge is no better than chance. Flagged if clipped. Without an interval if it would be wider than 0.5.
-        The interval is stretched to include the value if shrinkage has moved it.
+    Estimate : in [0, 1]. Undefined, with a reason, without verdicts, without True or False labels, if the
+        judge is no better than chance, or if the interval would be wider than 0.5: the value then depends on
+        chance. Flagged if clipped. The interval is stretched to include the value if shrinkage has moved it.
 
     Notes
     -----
@@ -154,8 +154,10 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     others = _corrected(table, judge_true - table.judge_true, judge_n - table.n)
     value = labelled * table.human_true / table.n + (1 - labelled) * (others.value or 0.0)
     interval = mover_mean(human, others, weight=labelled).interval
-    if interval is None or interval.high - interval.low > WIDEST_USABLE:
-        return Estimate(value, reason=TOO_WIDE, flag=others.flag)
+    if interval is None:  # the judge is better than chance only before shrinkage
+        return Estimate(None, reason=NO_BETTER)
+    if interval.high - interval.low > WIDEST_USABLE:
+        return Estimate(None, reason=TOO_WIDE)
     return Estimate(value, interval.holding(value), flag=others.flag)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from labeling.chats.core.allocation import AllocationError, AllocationRule, allocation
-from labeling.chats.core.splits import Candidate, near_duplicates
+from labeling.chats.core.splits import Candidate, related_chats
 from labeling.jobs.core import seeded_random
 
 
@@ -51,7 +51,7 @@ def near_duplicate_groups(candidates: Sequence[Candidate]) -> list[list[str]]:
     >>> near_duplicate_groups([Candidate(chat, text, None) for chat, text in names.items()])
     [['a', 'b']]
     """
-    groups = near_duplicates(candidates)
+    groups = related_chats(candidates)
     return [[one.external_id for one in group] for group in groups if len(group) > 1]
 
 

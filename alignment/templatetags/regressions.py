@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from alignment.regression.core import no_verdict_words
 from common.templatetags.display import count, interval, number
 
 register = template.Library()
@@ -27,9 +28,15 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
 
 
 @register.inclusion_tag("alignment/regression/_confusion.html")
-def confusion(judge: Any, name: str) -> dict[str, Any]:
+def confusion(judge: Any, name: str, passes_when: bool) -> dict[str, Any]:
     """Show the confusion matrix of one judge."""
-    return {"judge": judge, "name": name}
+    return {"judge": judge, "name": name, "passes_when": passes_when}
+
+
+@register.filter
+def no_verdict(judge: Any) -> str:
+    """Return the number of answers without True or False of one judge, by state."""
+    return no_verdict_words(judge)
 
 
 @register.filter

@@ -1,13 +1,14 @@
 """Tables of a report's statistics, after the registry; the correction of a pass rate in words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from alignment.reports.core.registry import Statistic, Table, columns
+from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
+from alignment.reports.core.sensitivity import RATES as RATES_BETWEEN
 from alignment.templatetags.statistics import stat
 from common.templatetags.display import count, interval, number, pick, readable
 
@@ -56,6 +57,21 @@ def overview_cells(row: Mapping[str, Any], table: str) -> SafeString:
     return format_html_join("\n", '<td class="num" data-k="{}">{}</td>', cells)
 
 
+@register.simple_tag
+def accuracy_line(row: Mapping[str, Any]) -> SafeString:
+    """Show the judge's accuracy beside that of the most frequent answer; '' if one is missing."""
+    constant, accuracy = row.get("most_frequent_accuracy"), row.get("accuracy")
+    if constant is None or not accuracy or accuracy["value"] is None:
+        return SafeString("")
+    return format_html(
+        '<p class="reference" title="{}">Accuracy {}, most frequent answer {}, n = {}</p>',
+        BY_KEY["most_frequent_accuracy"].help,
+        number(accuracy["value"]),
+        number(constant),
+        count(row["n"]),
+    )
+
+
 def _cell(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
     value = _value(row, statistic)
     if statistic.decimals:
@@ -80,6 +96,23 @@ def _value(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
         reason = pick(pick(row, "undefined"), statistic.key) or statistic.undefined
         return number(None, reason or "Not computed here")
     return stat(row, statistic.key)
+
+
+@register.inclusion_tag("alignment/reports/_sensitivity.html")
+def sensitivity(criteria: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Tabulate the worst and the best case of criteria with unresolved chats; a single one is not named."""
+    single = isinstance(criteria, Mapping)
+    several = [criteria] if isinstance(criteria, Mapping) else criteria
+    rows = [
+        {
+            "name": pick(row, "name") or pick(pick(row, "pinned"), "name"),
+            "chats": found["chats"],
+            "cells": [(found["worst"][rate], found["best"][rate]) for rate in RATES_BETWEEN],
+        }
+        for row in several
+        if (found := row.get("sensitivity"))
+    ]
+    return {"rows": rows, "named": not single}
 
 
 @register.filter

@@ -1,11 +1,14 @@
 """Template tags of statistics: values, outcomes and interval plots. Loaded on every page."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
+from alignment.comparison.core.outcomes import cell_outcome, outcome_counts, outcome_of
 from alignment.reports.core.registry import BY_KEY
 from common import plots
 from common.templatetags.display import count, estimate, interval, number, pick, pick_path
@@ -25,7 +28,7 @@ RATER_LANES = (
 @register.simple_tag
 def stat(holder: Any, path: str) -> SafeString:
     """Show a statistic; its title is the interval, or why value or interval are missing."""
-    statistic = pick_path(holder, path)
+    statistic = _statistic(holder, path)
     value = estimate(statistic)
     reason = pick(pick(holder, "undefined"), path) or ""
     if value.value is None:
@@ -56,6 +59,38 @@ def outcome(value: Any, passes_when: bool) -> SafeString:
     return format_html('<span class="{}">{}</span>', *(("ok", "Pass") if passed else ("ko", "Fail")))
 
 
+@register.simple_tag
+def cell_caption(cell: str, passes_when: bool) -> SafeString:
+    """Caption a cell of the confusion matrix by its outcome; the title says who let the bot pass."""
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return format_html('<span title="{}">{}</span>', capfirst(caption.meaning), caption.name)
+
+
+@register.simple_tag
+def cell_words(cell: str, passes_when: bool, n: int) -> SafeString:
+    """Count the chats of a cell of the confusion matrix: `2 missed failures (judge passed, …)`."""
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return format_html("{} ({})", caption.count(n), caption.meaning)
+
+
+@register.simple_tag
+def outcome_cells(confusion: Mapping[str, int], passes_when: bool) -> SafeString:
+    """Table cells: the chats of a confusion matrix by outcome, in the order of `Outcome`."""
+    counts = outcome_counts(confusion, passes_when=passes_when).values()
+    return format_html_join("", '<td class="num">{}</td>', ((count(n),) for n in counts))
+
+
+@register.simple_tag
+def disagreement(human: Any, verdict: Any, passes_when: bool) -> SafeString:
+    """Name a disagreement by its outcome: missed failure or false alarm; '' if there is none."""
+    answers = answer_key(human), answer_key(verdict)
+    if answers not in {("true", "false"), ("false", "true")}:
+        return SafeString("")
+    said = {"human": answers[0] == "true", "judge": answers[1] == "true"}
+    caption = outcome_of(**said, passes_when=passes_when).caption
+    return format_html('<span class="outcome" title="{}">{}</span>', capfirst(caption.meaning), caption.name)
+
+
 @register.inclusion_tag("common/_lanes.html")
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     """Plot a report row: TPR, TNR and balanced accuracy; without a judge, agreement between raters."""
@@ -64,7 +99,7 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     rows = [
         plots.Lane(
             name,
-            estimate(pick_path(criterion, path)),
+            estimate(_statistic(criterion, path)),
             css="judge" if judged else "people",
             circle=not judged,
             big=i == len(named),
@@ -94,5 +129,11 @@ def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | N
 @register.simple_tag
 def estimates(holder: Any, paths: str) -> SafeString:
     """Table cells of several statistics: the value, its interval below."""
-    cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
+    cells = ((stat(holder, path), interval(_statistic(holder, path))) for path in paths.split())
     return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)
+
+
+def _statistic(holder: Any, path: str) -> Any:
+    """Return a statistic, with the interval that a report keeps beside a plain number."""
+    known = isinstance(holder, Mapping) and path in BY_KEY
+    return BY_KEY[path].of(holder) if known else pick_path(holder, path)

@@ -18,7 +18,13 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit
 from labeling.rating.core.answers import AdjudicationLine, adjudication_line_of
-from labeling.rating.services.references import chat_named, check_answer, criteria_by_key, criterion_named
+from labeling.rating.services.references import (
+    chat_named,
+    check_answer,
+    criteria_by_key,
+    criterion_named,
+    origin_named,
+)
 
 LINES_AT_ONCE = 1000
 REASON_LIMIT = 10_000
@@ -142,7 +148,8 @@ def _replace(new: Mapping[Cell, Adjudication], old: Collection[Adjudication], no
 
 
 def _same(new: Adjudication, old: Adjudication) -> bool:
-    return (new.value, new.reason, new.by_name) == (old.value, old.reason, old.by_name)
+    compared = ("value", "reason", "by_name", "carried_from_id")
+    return all(getattr(new, name) == getattr(old, name) for name in compared)
 
 
 # ---------- files ----------
@@ -205,21 +212,23 @@ class _AdjudicationsImport:
                 criterion = criterion_named(line.criterion, self.criteria)
                 check_answer(line.value, criterion, criterion.newest)
                 cell = (chat.id, criterion.id)
+                origin = origin_named(line.carried_from, criterion, self.criteria)
                 if cell in self.lines:
                     message = f"same chat and criterion as line {self.lines[cell]}"
                     raise FieldProblem("criterion", message)
             except FieldProblem as problem:
                 raise ImportProblem(str(self.path), number, problem.field, problem.message) from None
             self.lines[cell] = number
-            decisions[cell] = self._row(cell, line)
+            decisions[cell] = self._row(cell, line, origin)
         return decisions
 
-    def _row(self, cell: Cell, line: AdjudicationLine) -> Adjudication:
+    def _row(self, cell: Cell, line: AdjudicationLine, origin: int | None) -> Adjudication:
         return Adjudication(
             chat_id=cell[0],
             criterion_id=cell[1],
             value=line.value,
             reason=line.reason,
             by_name=line.adjudicated_by,
+            carried_from_id=origin,
             created_at=line.created_at or self.now,
         )

@@ -65,6 +65,8 @@ class Chat(models.Model):
     char_count = models.PositiveIntegerField()
     experiment = models.CharField(max_length=80, blank=True, default="")
     variant = models.CharField(max_length=80, blank=True, default="")
+    # Chats of one cluster belong together, as those of one customer: statistics count them as one unit.
+    cluster = models.CharField(max_length=200, blank=True, default="")
     metadata = models.JSONField(default=dict)
     redactions = models.JSONField(default=list)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.IMPORT)
@@ -82,6 +84,7 @@ class Chat(models.Model):
                 name="chat_experiment",
                 condition=~Q(experiment=""),
             ),
+            models.Index(fields=["cluster"], name="chat_cluster", condition=~Q(cluster="")),
         ]
 
     def __str__(self) -> str:

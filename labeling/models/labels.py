@@ -173,12 +173,21 @@ class Label(models.Model):
     revision = models.PositiveIntegerField(default=1)
     active_ms = models.PositiveIntegerField(default=0)
     source = models.CharField(max_length=7, choices=Source.choices, default=Source.SCREEN)
+    # The retired criterion that the rater answered, where the label carried over.
+    carried_from = models.ForeignKey(
+        Criterion, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     given_at = models.DateTimeField()
 
     objects = LabelQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["chat", "criterion", "rater"], name="label_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["chat", "criterion", "rater"], name="label_once"),
+            models.CheckConstraint(
+                condition=Q(carried_from__isnull=True) | Q(source="carried"), name="label_carried_from"
+            ),
+        ]
         indexes = [
             models.Index(
                 fields=["criterion", "chat"],
@@ -250,6 +259,10 @@ class Adjudication(models.Model):
     reason = models.TextField()
     by_name = models.CharField(max_length=120)
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    # The retired criterion that the lead decided on, where the decision carried over.
+    carried_from = models.ForeignKey(
+        Criterion, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField()
     replaced_at = models.DateTimeField(null=True, blank=True)
 

@@ -24,6 +24,7 @@ STATUSES = {  # css class and words; criteria, prompts, runs, jobs, tests use th
     "aligned": ("aligned", "Aligned"),
     "not_aligned": ("not", "Not aligned"),
     "not_enough_labels": ("few", "Not enough labels"),
+    "raters_disagree": ("apart", "Raters disagree"),
     "directional": ("dir", "Directional only"),
     "running": ("on", "Running"),
     "paused": ("few", "Paused"),

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.db.models import Case, QuerySet, When
 from django.utils import timezone
 
 from alignment.certificates.core.signatures import key_id, public_text, sign
@@ -18,9 +19,12 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
+from labeling.consensus.services.consensus import consensus_refresh
+from labeling.models.chats import Chat
+from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.factories.compared_runs import Compared
+from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.rater_quality import polite
 
 
@@ -49,6 +53,27 @@ def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
         issued_at=now,
         expires_at=until,
     )
+
+
+def make_qualifying() -> Compared:
+    """The judge is aligned on `polite` and `wrong_fact`, on dev on `polite` alone; `welcome` has no False."""
+    return make_compared(chats=200)
+
+
+def relabel(criterion: Criterion, chat: Chat) -> None:
+    """Every rater gives the other answer on this chat."""
+    _invert(Label.objects.filter(criterion=criterion, chat=chat))
+
+
+def invert(criterion: Criterion) -> None:
+    """Every rater gives the other answer on every chat."""
+    _invert(Label.objects.filter(criterion=criterion))
+
+
+def _invert(labels: QuerySet[Label]) -> None:
+    labels.update(value=Case(When(value=True, then=False), default=True))
+    criteria, chats = zip(*labels.values_list("criterion_id", "chat_id"), strict=True)
+    consensus_refresh(criterion_ids=set(criteria), chat_ids=set(chats))
 
 
 RECIPE = {"engine": "direct", "knowledge": "static"}

@@ -31,13 +31,12 @@ def make_test(compared: Compared, **fields: Any) -> RegressionTest:
     candidate, _ = PromptVersion.objects.get_or_create(
         criterion=polite(), number=2, defaults={"text": "# Objective\nq", "content_hash": "c"}
     )
-    body = fields.get("body")
+    body, policy = fields.get("body"), fields.get("policy") or policy_in_force()
     told = {"state": "done", "result": body["gate"], "reasons": body["reasons"]} if body else {}
     assert compared.run.chat_set is not None
     return RegressionTest.objects.create(
         chat_set=compared.run.chat_set,
-        policy=policy_in_force(),
         baseline_run=compared.run,
         candidate_run=compared.run,
-        **{"split": "dev", "candidate": candidate, **told, **fields},
+        **{"split": "dev", "candidate": candidate, "policy": policy, **told, **fields},
     )

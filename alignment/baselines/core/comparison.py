@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.baselines.core.bag_of_words import Codes, OutOfFold
-from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, Interval, undefined_reasons
 from alignment.statistics.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats
+from alignment.statistics.macro_rates import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 CHANCE = 0.5
 NOTHING = "no chat with a human answer and a verdict of True or False"

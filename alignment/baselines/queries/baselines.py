@@ -30,7 +30,7 @@ from alignment.models.reports import Report
 from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.intervals import RESAMPLES
 from evaluation.models.runs import Run
-from labeling.chats.core.splits import Candidate, near_duplicates
+from labeling.chats.core.splits import Candidate, related_chats
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 
@@ -194,14 +194,15 @@ def _plain(codes: Codes) -> Codes:
 
 
 def _labelled(chosen: list[int], human: dict[str, Codes]) -> Labelled:
-    """Texts and near-duplicate groups of these chats, in this order; one query."""
+    """Texts of these chats, in this order, and groups of near-duplicates and clusters; one query."""
     texts: dict[int, str] = {}
     candidates: dict[int, Candidate] = {}
-    rows = Chat.objects.filter(pk__in=chosen).values_list("pk", "messages", "content_hash", "near_hash")
-    for pk, messages, content_hash, near_hash in rows.iterator(chunk_size=200):
+    columns = ("pk", "messages", "content_hash", "near_hash", "cluster")
+    rows = Chat.objects.filter(pk__in=chosen).values_list(*columns)
+    for pk, messages, content_hash, near_hash, cluster in rows.iterator(chunk_size=200):
         texts[pk] = _text(messages)
-        candidates[pk] = Candidate(str(pk), content_hash, near_hash)
-    groups = near_duplicates([candidates[pk] for pk in chosen])
+        candidates[pk] = Candidate(str(pk), content_hash, near_hash, cluster=cluster)
+    groups = related_chats([candidates[pk] for pk in chosen])
     group_of = {int(one.external_id): number for number, group in enumerate(groups) for one in group}
     return Labelled([texts[pk] for pk in chosen], [group_of[pk] for pk in chosen], human)
 

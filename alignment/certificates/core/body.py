@@ -1,6 +1,7 @@
-"""The body of a judge's certificate, and how today's judge differs from the certified one."""
+"""The body of a judge's certificate, and how today's judge and report differ from the certified ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +16,7 @@ SPLITS = {
     "": "on all splits, including those used to write prompts: expect lower values elsewhere",
 }
 OTHER_TEXT = "labels and judge answer different versions of the question"
+TODAY = "in today's report"
 NO_CAUSE = "the settings of the default profile have changed"
 MODELS = ("model", "formatter", "endpoint")
 RATES = ("tpr", "tnr", "balanced_accuracy")
@@ -48,6 +50,65 @@ def use_of(entry: Mapping[str, Any]) -> tuple[Use, list[str]]:
         return Use.DIRECTIONAL, reasons
     may = entry["status"] == Status.ALIGNED and entry["questions"]["same"] is not False
     return (Use.PRODUCTION if may else Use.NONE), reasons
+
+
+def qualifies(entry: Mapping[str, Any]) -> bool:
+    """Return whether a report's entry on a criterion lets a certified judge score production."""
+    return use_of(entry)[0] == Use.PRODUCTION
+
+
+def certified(body: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the criteria on which a certificate lets the judge score production."""
+    return [entry["key"] for entry in body["criteria"] if entry["use"] == Use.PRODUCTION]
+
+
+@dataclass(frozen=True, slots=True)
+class TodaysReport:
+    """Today's report of a certified run.
+
+    Parameters
+    ----------
+    criteria : its entries by key.
+    labels_changed : whether its labels differ from those of the certified report.
+    policy : the status policy in force, if the certified report followed another one; else ''.
+
+    Examples
+    --------
+    >>> poor = {"tier": "simple", "questions": {"same": True}, "status": "not_aligned",
+    ...         "reasons": ["TPR 0.10 is below 0.80"]}
+    >>> today = TodaysReport({"polite": poor}, labels_changed=True, policy="")
+    >>> today.lost({"criteria": [{"key": "polite", "use": "production"}]})
+    ["polite: not aligned with today's labels: TPR 0.10 is below 0.80"]
+    >>> today.note
+    "labels changed since; today's report still qualifies"
+    """
+
+    criteria: Mapping[str, Mapping[str, Any]]
+    labels_changed: bool
+    policy: str
+
+    def lost(self, body: Mapping[str, Any], *, figures: bool = True) -> list[str]:
+        """Return the certified criteria that no longer qualify, each with the reason.
+
+        Without `figures` a reason ends before the figures.
+        """
+        today = {key: self.criteria[key] for key in certified(body)}
+        return [self._loss(key, one, figures=figures) for key, one in today.items() if not qualifies(one)]
+
+    @property
+    def note(self) -> str:
+        """What changed if the report still qualifies; '' if neither labels nor policy did."""
+        changes = ["labels changed"] if self.labels_changed else []
+        changes += [f"status policy changed to “{self.policy}”"] if self.policy else []
+        return f"{' and '.join(changes)} since; today's report still qualifies" if changes else ""
+
+    def _loss(self, key: str, entry: Mapping[str, Any], *, figures: bool) -> str:
+        aligned = entry["status"] == Status.ALIGNED
+        words = "no longer qualifies" if aligned else entry["status"].replace("_", " ")
+        causes = ["with today's labels"] if self.labels_changed else []
+        causes += [f"under status policy “{self.policy}”"] if self.policy else []
+        text = f"{key}: {words} {' '.join(causes or [TODAY])}"
+        return f"{text}: {'; '.join(use_of(entry)[1])}" if figures else text
 
 
 def digits(value: float | None) -> str | None:

@@ -9,8 +9,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from alignment.certificates.core.body import differences, other_tier
+from alignment.certificates.core.body import certified, differences, other_tier
 from alignment.certificates.core.signatures import verifies
+from alignment.certificates.queries.todays_report import changed_reports
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.certificates import Certificate
@@ -24,6 +25,7 @@ from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
+NOTHING_CERTIFIED = "it certifies no criterion for production use"
 NO_DEFAULT = "there is no default profile, so the current judge is unknown"
 NO_PROMPT = "a criterion no longer has a prompt"
 CHANGED_TEXT = "the text was changed after signing"
@@ -33,10 +35,14 @@ NOT_ON_RECORD = "signed with a key of this workbench, but not on record"
 
 @dataclass(frozen=True, slots=True)
 class CertificateState:
-    """`word` is valid, expired or revoked; `reasons` say why it is not valid."""
+    """`word` is valid, expired or revoked; `reasons` say why it is not valid.
+
+    `notes` say what changed under a valid one without ending it.
+    """
 
     word: str
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -56,7 +62,8 @@ class Verification:
 
 def certificate_whole() -> QuerySet[Certificate]:
     """Return certificates with the related rows that pages need, newest first."""
-    return Certificate.objects.select_related("judge", "report", "issued_by", "revoked_by").order_by("-id")
+    related = ("judge", "report__run", "report__chat_set", "issued_by", "revoked_by")
+    return Certificate.objects.select_related(*related).defer("report__body").order_by("-id")
 
 
 def certificates_of_report(report: Report, *, user: User | AnonymousUser) -> list[Certificate]:
@@ -86,16 +93,25 @@ def few_held_out(counts: Mapping[tuple[int, str], Mapping[str, int]], *, run: in
     return any(n < MINIMUM_HOLDOUT_CHATS for one in covered for name, n in one.items() if split in ("", name))
 
 
-def certificate_state(certificate: Certificate) -> CertificateState:
+def certificate_state(certificate: Certificate, *, figures: bool = True) -> CertificateState:
     """Return whether the certificate is valid now, and if not why."""
-    return certificate_states([certificate])[certificate.pk]
+    return certificate_states([certificate], figures=figures)[certificate.pk]
 
 
-def certificate_states(rows: Collection[Certificate]) -> dict[int, CertificateState]:
-    """Return states by id; constant number of queries."""
+def certificate_states(rows: Collection[Certificate], *, figures: bool = True) -> dict[int, CertificateState]:
+    """Return states by id; constant number of queries.
+
+    Today's report is looked up only for certificates that hold otherwise; `changed_reports` says when
+    it is computed. Without `figures` its reasons name no figures.
+    """
     now = timezone.now()
     changed = judge_changes([(row.judge, row.body) for row in rows])
-    return {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
+    states = {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
+    valid = {row.pk: row for row in rows if states[row.pk].holds}
+    for pk, today in changed_reports(valid.values()).items():
+        lost = today.lost(valid[pk].body, figures=figures)
+        states[pk] = _state(valid[pk], now, lost, notes=[today.note] if today.note else [])
+    return states
 
 
 def judge_changes(rows: Collection[tuple[Judge, Mapping[str, Any]]]) -> list[list[str]]:
@@ -112,13 +128,17 @@ def judge_changes(rows: Collection[tuple[Judge, Mapping[str, Any]]]) -> list[lis
     return [list(dict.fromkeys(some)) for some in causes]
 
 
-def certificate_verified(*, body: Any, signature: str) -> Verification:
-    """Return whether this workbench signed exactly this body, and whether it is still valid."""
+def certificate_verified(*, body: Any, signature: str, user: User | AnonymousUser) -> Verification:
+    """Return whether this workbench signed exactly this body, and whether it is still valid.
+
+    Today's figures are only for users who may see the certificate.
+    """
     row = certificate_whole().filter(signature=signature).first()
     if row is not None:
         if not verifies(body, signature, row.public_key):
             return Verification("forged", CHANGED_TEXT)
-        return Verification("genuine", certificate=row, state=certificate_state(row))
+        figures = bool(certificates_shown([row], user=user))
+        return Verification("genuine", certificate=row, state=certificate_state(row, figures=figures))
     if any(verifies(body, signature, key) for key in public_keys()):
         return Verification("unknown", NOT_ON_RECORD)
     return Verification("forged", NOT_OURS)
@@ -130,12 +150,16 @@ def public_keys() -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _state(row: Certificate, now: datetime, changes: Sequence[str]) -> CertificateState:
+def _state(
+    row: Certificate, now: datetime, changes: Sequence[str], notes: Sequence[str] = ()
+) -> CertificateState:
     reasons = [f"it expired on {row.expires_at:%Y-%m-%d %H:%M} UTC"] if row.expires_at <= now else []
+    reasons += changes if certified(row.body) else [NOTHING_CERTIFIED, *changes]
     if row.revoked_at is not None:
-        return CertificateState("revoked", (row.reason, *reasons, *changes))
-    reasons += changes
-    return CertificateState("expired" if reasons else "valid", tuple(reasons))
+        return CertificateState("revoked", (row.reason, *reasons))
+    if reasons:
+        return CertificateState("expired", tuple(reasons))
+    return CertificateState("valid", notes=tuple(notes))
 
 
 def _keys(body: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.certificates.core.body import Use, use_of
+from alignment.certificates.core.body import Use, certified, use_of
 from alignment.certificates.core.signatures import key_id
 from alignment.certificates.queries.certificates import (
     CertificateState,
@@ -18,6 +18,7 @@ from alignment.certificates.queries.certificates import (
 )
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import Step, next_steps
 from alignment.reports.queries.stored import readable_report, scope_of
 from labeling.models.people import User
@@ -30,24 +31,27 @@ USES = {
     Use.NONE: ("not", "No use"),
 }
 STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked": ("not", "Revoked")}
-ONLY_DIRECTIONAL = ("dir", "Valid, directional only")
-NO_USE = ("not", "Valid, permits no use")
-FEW = ("few", "Not enough labels")
+ENDED = "It no longer permits any use."
+# Statuses whose cause is in the labels: no use until that is mended.
+LABEL_CAUSES = {
+    "not_enough_labels": ("few", "Not enough labels"),
+    "raters_disagree": ("apart", "Raters disagree"),
+}
 NOT_APPLICABLE = "judge_not_applicable"
 RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
 
 
 def certificate_list(*, user: User | AnonymousUser) -> dict[str, Any]:
     """Return the template context of the newest certificates that the user may see; constant queries."""
-    rows = certificates_shown(list(certificate_whole().defer("report__body")[:SHOWN]), user=user)
+    rows = certificates_shown(list(certificate_whole()[:SHOWN]), user=user)
     states = certificate_states(rows)
     return {
         "items": [
             {
                 "row": row,
                 "state": states[row.pk],
-                "chip": _chip(states[row.pk], row.body),
-                "production": uses_in(row.body)[Use.PRODUCTION],
+                "chip": STATES[states[row.pk].word],
+                "production": len(certified(row.body)) if states[row.pk].holds else 0,
                 "criteria": len(row.body["criteria"]),
             }
             for row in rows
@@ -71,12 +75,13 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
     steps = _next_steps(stored, user) if stored and state.holds else {}
     return {
         "certificate": row,
+        "title": title(row),
         "body": body,
         "state": state,
-        "chip": _chip(state, body),
+        "chip": STATES[state.word],
         "criteria": [_criterion(entry, steps.get(entry["key"], [])) for entry in body["criteria"]],
         "no_answer_label": _no_answer_label(body),
-        "headline": f"{headline(uses_in(body))}.",
+        "headline": f"{headline(uses_in(body))}." if state.holds else ENDED,
         "many_topics": len(body["topics"]) > MANY_TOPICS,
         "key": key_id(row.public_key),
         "stored": stored,
@@ -94,6 +99,7 @@ def certificate_json(row: Certificate, state: CertificateState | None = None) ->
         "public_key": row.public_key,
         "state": now.word,
         "reasons": list(now.reasons),
+        "notes": list(now.notes),
         "revoked_at": row.revoked_at,
     }
 
@@ -108,40 +114,40 @@ def uses_in(body: Mapping[str, Any]) -> Counter[Use]:
     return Counter(Use(entry["use"]) for entry in body["criteria"])
 
 
-def allows_nothing(uses: Counter[Use]) -> bool:
-    """Return whether no criterion has a permitted use."""
-    return not uses[Use.PRODUCTION] and not uses[Use.DIRECTIONAL]
+def title(row: Certificate) -> str:
+    """Return the certificate's name with its scope: how many criteria it certifies, on which split."""
+    covered = f"{len(certified(row.body))} of {_criteria(len(row.body['criteria']))}"
+    return f"Certificate {row.pk}: {covered} on {row.body['labels']['split'] or 'all splits'}"
 
 
 def headline(uses: Counter[Use]) -> str:
     """Return the permitted use as a sentence without its full stop."""
-    total, directional = uses.total(), uses[Use.DIRECTIONAL]
-    text = f"May score production on {uses[Use.PRODUCTION]} of {total} criteri{'on' if total == 1 else 'a'}"
+    directional = uses[Use.DIRECTIONAL]
+    text = f"May score production on {uses[Use.PRODUCTION]} of {_criteria(uses.total())}"
     more = f"; {directional} {'is' if directional == 1 else 'are'} directional only" if directional else ""
     return f"{text}{more}"
 
 
-def _chip(state: CertificateState, body: Mapping[str, Any]) -> tuple[str, str]:
-    """Return class and words of the status; a valid certificate may still permit little or no use."""
-    uses = uses_in(body)
-    if not state.holds or uses[Use.PRODUCTION]:
-        return STATES[state.word]
-    return NO_USE if allows_nothing(uses) else ONLY_DIRECTIONAL
+def _criteria(number: int) -> str:
+    return f"{number} criteri{'on' if number == 1 else 'a'}"
 
 
 def _next_steps(stored: Report, user: User | AnonymousUser) -> dict[str, list[Step]]:
     """Return the next steps of the certified report for each criterion without a permitted use."""
     scope = scope_of(stored)
     entries = [entry for entry in stored.body["criteria"] if use_of(entry)[0] == Use.NONE]
-    return {entry["key"]: next_steps(entry, scope, user=user) for entry in entries}
+    minimums = label_minimums()
+    return {entry["key"]: next_steps(entry, scope, user=user, minimums=minimums) for entry in entries}
 
 
 def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:
-    few = entry["use"] == Use.NONE and entry["status"] == "not_enough_labels"
+    chip = USES[Use(entry["use"])]
+    if entry["use"] == Use.NONE:
+        chip = LABEL_CAUSES.get(entry["status"], chip)
     figures = [{"name": name, **_figure(entry[key])} for key, name in RATES]
     return dict(entry) | {
         "name": entry["key"].replace("_", " ").capitalize(),
-        "chip": FEW if few else USES[Use(entry["use"])],
+        "chip": chip,
         "figures": figures,
         "next_steps": steps,
         "ceiling": _figure(entry["ceiling"]),

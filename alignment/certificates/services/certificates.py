@@ -1,11 +1,13 @@
 """Issue and revoke certificates of judges."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from alignment.certificates.core.body import qualifies
 from alignment.certificates.core.signatures import key_id, public_text, sign
 from alignment.certificates.queries.body import certificate_body
 from alignment.certificates.queries.certificates import few_held_out, judge_changes
@@ -26,6 +28,10 @@ DAYS = 90
 LONGEST_DAYS = 365
 LONGEST_REASON = 2000
 DAY = timedelta(days=1)
+NOTHING_QUALIFIES = (
+    "a certificate needs an aligned criterion, simple or context, "
+    "with labels and verdicts on the same question"
+)
 
 
 class CertificateRefused(InputProblem):
@@ -36,8 +42,8 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
     """Issue a certificate on the run's report against the consensus, valid for `days`.
 
     Raises CertificateRefused for an unfinished run, a try, a judge that is no longer in use, or a report that
-    already has a certificate; InputProblem for a key that cannot be read. Slow work comes first, so that the
-    database is locked only to write.
+    has a certificate or no criterion that qualifies; InputProblem for a key that cannot be read. Slow work
+    comes first, so that the database is locked only to write.
     """
     _check(run, split, days)
     scope, now = Scope(run.chat_set, run, split), timezone.now()
@@ -98,6 +104,11 @@ def certifiable(run: Run) -> str:
     return "" if run.state in FINISHED else f"run {run.pk} is not finished"
 
 
+def nothing_to_certify(report: Mapping[str, Any]) -> str:
+    """Return why there is nothing to certify in this report; '' if a criterion qualifies."""
+    return "" if any(qualifies(entry) for entry in report["criteria"]) else NOTHING_QUALIFIES
+
+
 def _check(run: Run, split: str, days: int) -> None:
     if problem := certifiable(run):
         raise CertificateRefused(problem)
@@ -112,6 +123,8 @@ def _report(scope: Scope) -> Report:
     report = stored_report(scope)
     if report is None or not report.body["chats"]:
         raise CertificateRefused("the report has no chats")
+    if problem := nothing_to_certify(report.body):
+        raise CertificateRefused(problem)
     return report
 
 

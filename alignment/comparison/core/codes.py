@@ -11,6 +11,20 @@ from alignment.comparison.core.question_versions import Questions
 from alignment.statistics.agreement import Confusion
 
 Codes = NDArray[np.int8]
+Clusters = NDArray[np.int64] | None  # number of each chat's cluster, shape (chats,); None without clusters
+
+
+def cluster_numbers(names: Sequence[str]) -> Clusters:
+    """Number the clusters of chats by name, shape (chats,); a chat without one is a cluster of its own.
+
+    >>> cluster_numbers(["ann", "", "ann", ""]).tolist(), cluster_numbers(["", ""])
+    ([0, 1, 0, 2], None)
+    """
+    if not any(names):
+        return None
+    numbers: dict[str | int, int] = {}
+    places = (name or place for place, name in enumerate(names))
+    return np.array([numbers.setdefault(one, len(numbers)) for one in places], dtype=np.int64)
 
 
 class HumanCode(IntEnum):
@@ -38,10 +52,17 @@ class JudgeCode(IntEnum):
 
 
 NO_VERDICT = tuple(code for code in JudgeCode if code > JudgeCode.NA)
-# Abstentions: the judge answered, but neither True nor False. Excludes failed and missing calls.
-ABSTENTIONS = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
 CONSENSUS = "consensus"
 EACH_RATER = "each-rater"
+
+
+def abstentions(*, complete: bool) -> tuple[JudgeCode, ...]:
+    """Codes of a judge's abstentions; before the run has ended a chat may still get its verdict.
+
+    >>> JudgeCode.NONE in abstentions(complete=True), JudgeCode.NONE in abstentions(complete=False)
+    (True, False)
+    """
+    return (JudgeCode.NA, *(code for code in NO_VERDICT if complete or code is not JudgeCode.NONE))
 
 
 @dataclass(frozen=True)
@@ -72,6 +93,8 @@ class CriterionData:
         such chats.
     chance : probability of each chat to be in one of these samples, shape (chats,); None without a sample.
     at_random : whether all labels are on a random sample of all chats.
+    carried : number of labels that carried over from other criteria, by key; several after a merge.
+    complete : whether the run has ended. Until then a chat without a verdict may still get one.
 
     Raises
     ------
@@ -88,6 +111,8 @@ class CriterionData:
     inverse: NDArray[np.float64] | None = None
     chance: NDArray[np.float64] | None = None
     at_random: bool = False
+    carried: Mapping[str, int] = field(default_factory=dict)
+    complete: bool = True
 
     def __post_init__(self) -> None:
         chats = len(self.human)
@@ -101,6 +126,11 @@ class CriterionData:
                 raise ValueError(f"{self.spec.key}: unknown {name} code")
         if self.counts.size and self.counts.min() < 0:
             raise ValueError(f"{self.spec.key}: negative label count")
+
+    @property
+    def abstentions(self) -> tuple[JudgeCode, ...]:
+        """Codes of abstentions: neither True nor False, for any reason, once a verdict was due."""
+        return abstentions(complete=self.complete)
 
     @property
     def without_sampled(self) -> "CriterionData":
@@ -120,6 +150,8 @@ class ReportData:
     chat_ids : external ids, in the set's order.
     criteria : in the rubric's order; arrays as long as `chat_ids`.
     against : "consensus", "each-rater" or "rater:NAME".
+    clusters : number of each chat's cluster, 0, 1, …, shape (chats,): chats that belong together. None if
+        every chat is alone.
 
     Raises
     ------
@@ -129,8 +161,11 @@ class ReportData:
     chat_ids: Sequence[str]
     criteria: tuple[CriterionData, ...]
     against: str = CONSENSUS
+    clusters: Clusters = None
 
     def __post_init__(self) -> None:
+        if self.clusters is not None and len(self.clusters) != len(self.chat_ids):
+            raise ValueError(f"{len(self.clusters)} cluster numbers for {len(self.chat_ids)} chats")
         for criterion in self.criteria:
             if len(criterion.human) != len(self.chat_ids):
                 raise ValueError(

@@ -40,6 +40,8 @@ def answers_hash(data: ReportData, *, key: bytes) -> str:
     """
     start = json.dumps([data.against, list(data.chat_ids)]).encode()
     digest = hmac.new(b"alignment report" + key, start, hashlib.sha256)
+    if data.clusters is not None:
+        digest.update(np.ascontiguousarray(data.clusters, dtype="<i4").tobytes())
     for criterion in data.criteria:
         tables = {name: asdict(table) for name, table in criterion.rater_tables.items()}
         digest.update(json.dumps([criterion.spec.key, tables], sort_keys=True).encode())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import ABSTENTIONS, NO_VERDICT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import NO_VERDICT, CriterionData, HumanCode, JudgeCode, abstentions
 from alignment.statistics.agreement import Confusion
 
 _JUDGE_CODES = len(JudgeCode)
@@ -13,9 +13,13 @@ _JUDGE_CODES = len(JudgeCode)
 
 @dataclass(frozen=True)
 class Tally:
-    """Number of chats by (HumanCode, JudgeCode), shape (5, 9), or (5,) without a run."""
+    """Number of chats by (HumanCode, JudgeCode), shape (5, 9), or (5,) without a run.
+
+    `complete` : whether the run has ended, so that a missing verdict is an abstention.
+    """
 
     joint: NDArray[np.int64]
+    complete: bool = True
 
     @property
     def has_run(self) -> bool:
@@ -36,7 +40,7 @@ class Tally:
 
     def abstentions(self, code: HumanCode) -> int:
         """Chats with this human answer on which the judge abstained."""
-        return int(self.joint[code, list(ABSTENTIONS)].sum())
+        return int(self.joint[code, self._abstentions].sum())
 
     @property
     def chats(self) -> int:
@@ -46,7 +50,21 @@ class Tally:
     @property
     def all_abstentions(self) -> int:
         """Chats on which the judge abstained, labelled or not."""
-        return int(self.joint[:, list(ABSTENTIONS)].sum())
+        return int(self.joint[:, self._abstentions].sum())
+
+    @property
+    def _abstentions(self) -> list[int]:
+        return list(abstentions(complete=self.complete))
+
+    @property
+    def without_verdict(self) -> int:
+        """Chats without a verdict, labelled or not; *not applicable* is a verdict."""
+        return int(self.joint[:, list(NO_VERDICT)].sum())
+
+    @property
+    def labelled(self) -> int:
+        """Chats with a label that counts."""
+        return self.chats - self.human(HumanCode.UNLABELLED)
 
     def unjudged(self, code: HumanCode) -> int:
         """Chats with this human answer and without a verdict of True or False, for any reason."""
@@ -95,6 +113,6 @@ def tally(data: CriterionData, *, each_rater: bool = False) -> Tally:
     """
     human = human_codes(data, each_rater=each_rater)
     if data.judge is None:
-        return Tally(np.bincount(human, minlength=len(HumanCode)))
+        return Tally(np.bincount(human, minlength=len(HumanCode)), data.complete)
     joint = np.bincount(joint_codes(human, data.judge), minlength=len(HumanCode) * _JUDGE_CODES)
-    return Tally(joint.reshape(len(HumanCode), _JUDGE_CODES))
+    return Tally(joint.reshape(len(HumanCode), _JUDGE_CODES), data.complete)

@@ -13,12 +13,14 @@ from django.db.models import Case, Count, Exists, IntegerField, OuterRef, QueryS
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import (
+    Clusters,
     Codes,
     CriterionData,
     CriterionSpec,
     HumanCode,
     JudgeCode,
     ReportData,
+    cluster_numbers,
 )
 from alignment.comparison.core.question_versions import Questions
 from alignment.comparison.queries.inclusion_probabilities import Inclusion, inclusion_probabilities
@@ -28,7 +30,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
-from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion
 
 AT_ONCE = 5000
 HUMAN_STATES = {
@@ -66,10 +68,11 @@ class UnknownRater(ValueError):
 
 @dataclass(frozen=True)
 class Chats:
-    """Chats of a scope: external ids and primary keys, in order; arrays of shape (chats,)."""
+    """Chats of a scope, in order: external ids, primary keys (chats,), and the cluster of each."""
 
     external_ids: list[str]
     ids: NDArray[np.int64]
+    clusters: Clusters = None
 
     def places(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
         """Positions of the chats with these primary keys, which all have to be in the scope."""
@@ -110,6 +113,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
         judge = _judge_codes(scope, chats, read)
     passes, answered = _passes_when(scope.criteria), _answered_versions(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
+    carried = _carried(scope, answered)
     questions = _questions(scope, answered)
     samples = (
         {} if judge is None else inclusion_probabilities(scope, chats=chats.ids, labels=labels_of(scope))
@@ -126,10 +130,14 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
             inverse=_inverse(samples.get(row.pk)),
             chance=samples[row.pk].probability if row.pk in samples else None,
             at_random=_at_random(samples.get(row.pk), human[row.pk]),
+            carried=carried.get(row.pk, {}),
+            complete=scope.run is None or scope.run.finished_at is not None,
         )
         for row in scope.criteria
     )
-    return ReportData(chat_ids=chats.external_ids, criteria=criteria, against=scope.against)
+    return ReportData(
+        chat_ids=chats.external_ids, criteria=criteria, against=scope.against, clusters=chats.clusters
+    )
 
 
 def judge_answers(scope: Scope) -> dict[str, Codes]:
@@ -140,8 +148,9 @@ def judge_answers(scope: Scope) -> dict[str, Codes]:
 
 def covered_chats(scope: Scope) -> Chats:
     """Chats of the scope, in order."""
-    rows = list(scope.members.values_list("chat_id", "chat__external_id"))
-    return Chats([external for _, external in rows], np.array([pk for pk, _ in rows], dtype=np.int64))
+    rows = list(scope.members.values_list("chat_id", "chat__external_id", "chat__cluster"))
+    ids = np.array([pk for pk, _, _ in rows], dtype=np.int64)
+    return Chats([external for _, external, _ in rows], ids, cluster_numbers([one for _, _, one in rows]))
 
 
 def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:
@@ -220,17 +229,40 @@ def knows_rater(scope: Scope) -> bool:
 
 
 class AnsweredVersion(NamedTuple):
-    """A rater has labels on this version of a criterion's text; ids."""
+    """A rater has labels on this version of a criterion's text, carried over from `origin` or not; ids."""
 
     criterion: int
     rater: int
     version: int
+    origin: int | None
 
 
 def _answered_versions(scope: Scope) -> list[AnsweredVersion]:
     """Versions that the raters' labels on these chats answer; one query."""
-    rows = labels_of(scope).values_list("criterion_id", "rater_id", "version_id")
+    rows = labels_of(scope).values_list("criterion_id", "rater_id", "version_id", "carried_from_id")
     return [AnsweredVersion(*row) for row in rows.order_by().distinct()]
+
+
+def _carried(scope: Scope, answered: Iterable[AnsweredVersion]) -> dict[int, dict[str, int]]:
+    """Labels that carried over, by criterion id and key of the retired criterion, in the rubric's order.
+
+    After a merge, 0 for an old criterion whose labels only decided which chats carried over.
+    """
+    new = {one.criterion for one in answered if one.origin is not None}
+    if not new:
+        return {}
+    links = CriterionLineage.objects.filter(new__in=new, carries_labels=True)
+    counts = dict.fromkeys(links.values_list("new", "old"), 0)
+    labels = labels_of(scope).filter(carried_from__isnull=False).order_by()
+    for criterion, old, n in labels.values_list("criterion_id", "carried_from_id").annotate(Count("pk")):
+        counts[criterion, old] = n
+    origins = Criterion.objects.filter(pk__in={old for _, old in counts}).order_by("position", "pk")
+    carried: dict[int, dict[str, int]] = {}
+    for pk, key in origins.values_list("pk", "key"):
+        for (criterion, old), n in counts.items():
+            if old == pk:
+                carried.setdefault(criterion, {})[key] = n
+    return carried
 
 
 def rater_ids(scope: Scope) -> list[int]:

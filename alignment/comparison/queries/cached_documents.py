@@ -14,6 +14,7 @@ from django.db.models import Max, QuerySet
 
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
+from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
 
 # Locks of the documents that this process is computing, by pin.
@@ -47,6 +48,9 @@ def pin_of(
         sorted((row.pk, numbers[row.pk]) for row in criteria),
         None if scope.is_fixed else ids_hash(scope.members.values_list("chat_id", flat=True)),
     ]
+    if Chat.objects.exclude(cluster="").exists():
+        clustered = scope.members.exclude(chat__cluster="").order_by("chat_id")
+        parts.append(hash_of(list(clustered.values_list("chat_id", "chat__cluster"))))
     return hash_of(parts)
 
 

@@ -66,11 +66,12 @@ def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> Non
     if not hidden and (test.body or not few or not test.reasons):
         return
     reasons = [reason for reason in test.reasons if test.body and not _is_about(reason, hidden)]
+    cautions = [caution for caution in body.get("cautions", ()) if not _is_about(caution, hidden)]
     shown = [row for row in body["criteria"] if row["key"] not in hidden]
     test.reasons = [*reasons, SMALL_COUNTS_HIDDEN]
     if test.body:
-        less = {"reasons": test.reasons, "criteria": shown, "pooled": None, "more_labels": None}
-        test.body = test.body | less
+        less = {"reasons": test.reasons, "cautions": cautions, "criteria": shown, "advice": ""}
+        test.body = test.body | less | dict.fromkeys(("bound", "more_labels", "pooled"))
 
 
 def _is_about(reason: str, keys: Collection[str]) -> bool:

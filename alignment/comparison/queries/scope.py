@@ -1,5 +1,6 @@
 """Scope of a report: a run or a chat set, its chats in order, and its criteria."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import cached_property
@@ -13,7 +14,8 @@ from alignment.comparison.queries.run_choice import RunChoice
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.rubric import Criterion
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import holdout_chats
 
 
@@ -119,7 +121,11 @@ class Scope:
 
     @cached_property
     def criteria(self) -> list[Criterion]:
-        """Criteria of the judge (or of imported verdicts), or of the set's rubric, in the rubric's order."""
+        """Criteria of the judge, or of the set's rubric, in the rubric's order.
+
+        Those of an imported judge are the ones with verdicts, and the active ones that were there before its
+        import and have labels on its chats.
+        """
         rows = Criterion.objects.select_related("dimension")
         rows = rows.order_by("rubric", "dimension__position", "position")
         if self.only:
@@ -127,9 +133,30 @@ class Scope:
         if self.run is not None:
             prompts = JudgePrompt.objects.filter(judge=self.run.judge_id, criterion=OuterRef("pk"))
             verdicts = Verdict.objects.filter(run=self.run, criterion=OuterRef("pk"))
-            return list(rows.filter(Exists(prompts) | Exists(verdicts)))
+            judged = Exists(prompts) | Exists(verdicts)
+            if self.run.purpose != Run.Purpose.IMPORT:
+                return list(rows.filter(judged))
+            older = Exists(
+                CriterionVersion.objects.filter(criterion=OuterRef("pk"), created_at__lt=self.run.created_at)
+            )
+            missing = self._in_use & Q(labels_seq__gt=0) & Q(older)
+            known = list(rows.annotate(judged=judged).filter(Q(judged=True) | missing))
+            labelled = self._labelled([row.pk for row in known if not row.judged])
+            return [row for row in known if row.judged or row.pk in labelled]
+        return list(rows.filter(self._in_use))
+
+    @property
+    def _in_use(self) -> Q:
         rubric = self.chat_set.rubric_id if self.chat_set else None
-        return list(rows.filter(rubric=rubric, state=Criterion.State.ACTIVE))
+        return Q(rubric=rubric, state=Criterion.State.ACTIVE)
+
+    def _labelled(self, criteria: Sequence[int]) -> set[int]:
+        """Ids of those criteria with a label on a chat of the run, whatever the filters; one query if any."""
+        if not criteria:
+            return set()
+        chats = RunChat.objects.filter(run=self.run).values("chat")
+        labels = Consensus.objects.filter(criterion=OuterRef("pk"), chat__in=chats)
+        return set(Criterion.objects.filter(Exists(labels), pk__in=criteria).values_list("pk", flat=True))
 
 
 def _moment(day: date, at: time) -> datetime:

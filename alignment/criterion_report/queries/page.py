@@ -21,6 +21,7 @@ from alignment.reports.queries.page import (
     question_notices,
     scope_filters,
     scope_query,
+    verdict_notices,
 )
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
@@ -53,7 +54,11 @@ def criterion_report_page(
         "calibration": _calibration(document["probabilities"]),
         "versions": report.versions,
         "ground_truth": scope.ground_truth,
-        "notices": [*notices(scope), *question_notices([criterion])],
+        "notices": [
+            *notices(scope),
+            *verdict_notices([criterion], scope, chats=document["chats"]),
+            *question_notices([criterion]),
+        ],
         "is_demo": is_demo(scope),
         "filters": [*scope_filters(scope), *hidden_filters(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,

@@ -1,18 +1,22 @@
 """Paired comparison of judges on the same chats, by tier and overall, with chats as clusters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
+from alignment.comparison.core.codes import Clusters
 from alignment.judge_comparison.core.coverage import Exclusion, answered_by, suggested_exclusion
-from alignment.judge_comparison.core.tallies import CriterionAnswers, Tallies, tally
+from alignment.judge_comparison.core.tallies import ComparedAnswers, CriterionAnswers, compared_answers
 from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
-from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.design_effect import PairedAnswers, difference, mean, share
+from alignment.statistics.design_effect import MeanShare, mean_difference
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import MINIMUM_CHATS
+from alignment.statistics.macro_rates import ClassCounts, macro_difference, macro_rates
 from alignment.statistics.paired_tests import PairedTable, holm
 
 OVERALL = "overall"
@@ -20,28 +24,40 @@ TIERS = ("simple", "context", "subjective")
 ALPHA = 0.05
 FEWEST_CHATS = MINIMUM_CHATS  # on fewer no pair is tested
 FEW_CHATS = f"fewer than {FEWEST_CHATS} chats"
+FEW_CLUSTERS = f"fewer than {FEWEST_CHATS} clusters of chats"
 NOTHING = "no chat and criterion with a consensus and a verdict of every judge"
 
 
 @dataclass(frozen=True)
 class JudgeResult:
-    """One judge of a group: its confusion matrix and its rates with intervals.
+    """One judge of a group: its answers counted by cell and its rates with intervals.
 
-    rates : accuracy, balanced_accuracy, tpr and tnr. answered : human answers on which this judge also has a
-    verdict, whatever the other judges have.
+    rates : accuracy over all answers; balanced_accuracy, tpr and tnr are means over criteria. answered :
+    human answers on which this judge also has a verdict, whatever the other judges have. unjudged : share of
+    human True, and of human False, on which it has none, averaged over criteria; `abstains` if one of them is
+    above the policy's limit.
     """
 
     run: int
     answered: int
     table: Confusion
     rates: dict[str, Estimate]
+    unjudged: tuple[float, float] = (0.0, 0.0)
+    abstains: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Counts, rates, and the reason for each missing rate."""
         cells = {"tp": self.table.tp, "fn": self.table.fn, "fp": self.table.fp, "tn": self.table.tn}
         rates = {name: rate.as_json() for name, rate in self.rates.items()}
         counts = {"run": self.run, "answered": self.answered, "confusion": cells}
-        return {**counts, **rates, "undefined": undefined_reasons(self.rates)}
+        without = dict(zip(("true", "false"), self.unjudged, strict=True))
+        return {
+            **counts,
+            **rates,
+            "unjudged_share": without,
+            "abstains": self.abstains,
+            "undefined": undefined_reasons(self.rates),
+        }
 
 
 @dataclass(frozen=True)
@@ -49,8 +65,9 @@ class JudgePair:
     """Two judges of a group on the same answers.
 
     table : counts by which judge is right, the judge of run `first` first. difference : its accuracy minus
-    the other's. balanced : the same for balanced accuracy. p : two-sided, for the accuracy; None on too few
-    chats. p_holm : p adjusted over all tests of the league.
+    the other's, over all answers. balanced : the same for balanced accuracy, averaged over criteria. Each has
+    a two-sided p value, None on too few chats, and one adjusted over all pairs of the league. abstaining :
+    the runs of judges that leave too many answers without a verdict to be called better.
     """
 
     first: int
@@ -59,30 +76,36 @@ class JudgePair:
     difference: Estimate
     balanced: Estimate
     p: float | None
+    balanced_p: float | None
     p_holm: float | None = None
+    balanced_p_holm: float | None = None
+    abstaining: tuple[int, ...] = ()
 
     @property
     def more_right(self) -> int | None:
-        """The run whose judge is right significantly more often, or None.
+        """The run whose judge is right significantly more often, or None."""
+        return self._ahead(self.difference, self.p_holm)
 
-        NB: the interval then excludes 0, because it inverts the same score test, unadjusted.
-        """
-        if self.p_holm is None or self.p_holm >= ALPHA or not self.difference.value:
-            return None
-        return self.first if self.difference.value > 0 else self.second
+    @property
+    def more_balanced(self) -> int | None:
+        """The run whose judge has the significantly higher balanced accuracy, or None."""
+        return self._ahead(self.balanced, self.balanced_p_holm)
 
     @property
     def better(self) -> int | None:
-        """The same, if the balanced accuracy is significantly higher too, or undefined.
+        """The run with the significantly higher balanced accuracy, unless its accuracy is lower.
 
-        A judge that always gives the majority answer can be right more often without being better.
+        A judge that gives the more frequent answer of each criterion can be right more often without being
+        better. A judge that leaves too many answers without a verdict is not called better.
         """
-        if self.balanced.value is None:
-            return self.more_right
-        if self.balanced.interval is None or self.balanced.interval.low <= 0 <= self.balanced.interval.high:
+        ahead = self.more_balanced
+        return None if ahead in self.abstaining or self.more_right not in (None, ahead) else ahead
+
+    def _ahead(self, difference: Estimate, p: float | None) -> int | None:
+        # NB: the interval then excludes 0, because it inverts the same score test, unadjusted.
+        if p is None or p >= ALPHA or not difference.value:
             return None
-        ahead = self.first if self.balanced.value > 0 else self.second
-        return ahead if ahead == self.more_right else None
+        return self.first if difference.value > 0 else self.second
 
     def as_json(self) -> dict[str, Any]:
         """`first` and `second` name runs, `only_first` and `only_second` count answers."""
@@ -97,7 +120,10 @@ class JudgePair:
             **{name: estimate.as_json() for name, estimate in differences.items()},
             "p": self.p,
             "p_holm": self.p_holm,
+            "balanced_p": self.balanced_p,
+            "balanced_p_holm": self.balanced_p_holm,
             "more_right": self.more_right,
+            "more_balanced": self.more_balanced,
             "better": self.better,
             "undefined": undefined_reasons(differences),
         }
@@ -108,7 +134,9 @@ class Group:
     """A tier, or all criteria: its judges in the order of the runs, and every pair of them.
 
     n, chats : compared answers, and their chats. answered : human answers, compared or not.
-    ceiling : balanced accuracy of a rater against the others on the compared answers, without interval.
+    ceiling : balanced accuracy of a rater against the others on the compared answers, averaged over criteria,
+    without interval. averaged : number of criteria with both human answers, which balanced accuracy averages;
+    left_out : keys of the others.
     untested : the reason why no pair is tested, or ''.
     exclusion : judges whose exclusion makes the comparison clearly larger.
     """
@@ -118,6 +146,8 @@ class Group:
     chats: int
     answered: int
     ceiling: Estimate
+    averaged: int
+    left_out: tuple[str, ...]
     untested: str
     exclusion: Exclusion | None
     results: tuple[JudgeResult, ...]
@@ -131,6 +161,8 @@ class Group:
             "chats": self.chats,
             "answered": self.answered,
             "ceiling": self.ceiling.value,
+            "criteria_averaged": self.averaged,
+            "criteria_left_out": list(self.left_out),
             "untested": self.untested or None,
             "without": self.exclusion and self.exclusion.as_json(),
             "judges": [one.as_json() for one in self.results],
@@ -139,7 +171,13 @@ class Group:
         }
 
 
-def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> list[Group]:
+def compare(
+    criteria: Sequence[CriterionAnswers],
+    *,
+    runs: Sequence[int],
+    clusters: Clusters = None,
+    policy: StatusPolicy | None = None,
+) -> list[Group]:
     """
     Compare the judges of these runs on the answers that the consensus and all judges gave.
 
@@ -147,6 +185,8 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
     ----------
     criteria : answers, with the judges in the order of `runs`.
     runs : two ids or more.
+    clusters : number of each chat's cluster, shape (chats,); None if every chat is alone.
+    policy : limits the answers without a verdict of a judge that is called better; None: the start values.
 
     Returns
     -------
@@ -154,21 +194,16 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
     Notes
     -----
-    Answers on one chat are correlated, so each count is divided by its design effect: the variance with chats
-    as clusters over that of independent answers, at least 1 (Rao & Scott 1992, Biometrics 48:577). Intervals
-    from the effective counts: Wilson for TPR and TNR; MOVER with their correlation for balanced accuracy;
-    Tango's score interval and test for a difference; MOVER of two such intervals, on human True and on human
-    False, for a difference of balanced accuracy. They have a width even if a judge is constant. If each chat
-    counts once, these are the plain intervals.
-    Simulated coverage, nominal .95, 30 to 300 chats of 1 to 10 criteria: .94 to .96 for differences, .93 to
-    .96 for balanced accuracy, at least .93 for its differences (.96 on average if a judge errs); percentiles
-    of 1,000 chat resamples .92 to .97.
-    Holm's adjustment covers every pair of every group, because a reader sees them together. A tier that has
-    all compared answers counts as one with overall. A group of fewer than 10 compared chats is not tested.
+    Accuracy is over all answers; balanced accuracy, TPR and TNR are averaged over criteria (`macro_rates`),
+    so that a judge that gives one answer on each criterion gets 0.50. Answers on one chat are correlated:
+    intervals and tests use effective counts (`mean_share`, `mean_difference`). If each chat counts once,
+    these are the plain intervals of Wilson and Tango.
+    Holm's adjustment covers every pair of every group, because a reader sees them together: once for
+    accuracy, once for balanced accuracy. A tier that has all compared answers counts as one with overall. A
+    group of fewer than 10 compared chats (or clusters) is not tested.
 
     Examples
     --------
-    >>> import numpy as np
     >>> human = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
     >>> judges = np.array([human, np.zeros(20)], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", human, judges, np.zeros((20, 3), dtype=np.int64))
@@ -176,83 +211,111 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
     >>> overall.pairs[0].table, overall.pairs[0].better
     (PairedTable(both=10, first=10, second=0, neither=0), 7)
     """
-    present = {one.tier for one in criteria}
-    tiers = {tier: tally([one for one in criteria if one.tier == tier]) for tier in TIERS if tier in present}
-    if not tiers:
+    if not criteria:
         return []
-    first, *others = tiers.values()
-    total = first
-    for other in others:
-        total += other
-    return _adjusted([_group(key, tallies, runs) for key, tallies in {OVERALL: total, **tiers}.items()])
+    answers = compared_answers(criteria, clusters)
+    groups = {OVERALL: answers} | {tier: answers.of_tier(tier) for tier in TIERS if tier in answers.tiers}
+    limit = (policy or StatusPolicy()).largest_abstention
+    return _adjusted([_group(key, of, runs, limit) for key, of in groups.items()])
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
     """Adjust p-values. NB: a tier with all compared answers repeats overall, so its pairs count once."""
     overall, *tiers = groups
     distinct = [overall, *(tier for tier in tiers if tier.n < overall.n)]
-    p_values = iter(holm([pair.p for group in distinct for pair in group.pairs if pair.p is not None]))
-    adjusted = {group.key: _with_holm(group.pairs, p_values) for group in distinct}
+    pairs = [pair for group in distinct for pair in group.pairs]
+    accuracy, balanced = _holm(pairs, lambda pair: pair.p), _holm(pairs, lambda pair: pair.balanced_p)
+    adjusted = {
+        group.key: tuple(
+            replace(pair, p_holm=next(accuracy), balanced_p_holm=next(balanced)) for pair in group.pairs
+        )
+        for group in distinct
+    }
     return [replace(group, pairs=adjusted.get(group.key, adjusted[OVERALL])) for group in groups]
 
 
-def _with_holm(pairs: Sequence[JudgePair], p_values: Iterator[float]) -> tuple[JudgePair, ...]:
-    return tuple(pair if pair.p is None else replace(pair, p_holm=next(p_values)) for pair in pairs)
+def _holm(pairs: Sequence[JudgePair], p_of: Callable[[JudgePair], float | None]) -> Iterator[float | None]:
+    """Yield the adjusted p value of each pair, None where there is none."""
+    p_values = [p_of(pair) for pair in pairs]
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+    return iter([None if p is None else next(adjusted) for p in p_values])
 
 
-def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
-    places = range(len(runs))
+def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], limit: float) -> Group:
+    places, n = range(len(runs)), answers.counts()
+    results = tuple(_judge_result(answers, n, place, runs[place], limit) for place in places)
+    raters = any(one.n for one in answers.ceilings)
+    both = n.both
     return Group(
         key=key,
-        n=tallies.n,
-        chats=tallies.chats,
-        answered=tallies.answered,
-        ceiling=Estimate(
-            tallies.ceiling.balanced_accuracy, reason=NO_MAJORITY if tallies.ceiling.n else NO_OVERLAP
-        ),
-        untested=_untested(tallies),
-        exclusion=suggested_exclusion(tallies.answerers, runs=tuple(runs)),
-        results=tuple(_judge_result(tallies, place, runs[place]) for place in places),
+        n=answers.n,
+        chats=answers.chats,
+        answered=int(answers.human.sum()),
+        ceiling=Estimate(answers.ceiling, reason=NO_MAJORITY if raters else NO_OVERLAP),
+        averaged=int(np.count_nonzero(both)),
+        left_out=tuple(own for own, has_both in zip(answers.keys, both, strict=True) if not has_both),
+        untested=_untested(answers),
+        exclusion=suggested_exclusion(answers.answerers.sum(axis=0), runs=tuple(runs)),
+        results=results,
         pairs=tuple(
-            _pair(tallies, (one, other), (runs[one], runs[other])) for one, other in combinations(places, 2)
+            _pair(answers, n, (one, other), results=(results[one], results[other]))
+            for one, other in combinations(places, 2)
         ),
     )
 
 
-def _untested(tallies: Tallies) -> str:
-    if not tallies.n:
+def _untested(answers: ComparedAnswers) -> str:
+    if not answers.n:
         return NOTHING
-    return FEW_CHATS if tallies.chats < FEWEST_CHATS else ""
+    if answers.units >= FEWEST_CHATS:
+        return ""
+    return FEW_CHATS if answers.clusters is None else FEW_CLUSTERS
 
 
-def _judge_result(tallies: Tallies, place: int, run: int) -> JudgeResult:
-    tp, tn = tallies.tp[place], tallies.tn[place]
-    tpr = share(tp, tallies.true, reason=NO_HUMAN_TRUE)
-    tnr = share(tn, tallies.false, reason=NO_HUMAN_FALSE)
-    rates = {
-        "balanced_accuracy": mean(tpr, tnr),
-        "tpr": tpr.estimate,
-        "tnr": tnr.estimate,
-        "accuracy": share(tp + tn, tallies.by_chat, reason=NOTHING).estimate,
-    }
-    true, false = int(tallies.true.sum()), int(tallies.false.sum())
-    hits, rejections = int(tp.sum()), int(tn.sum())
-    table = Confusion(hits, true - hits, false - rejections, rejections)
-    return JudgeResult(run, answered_by(tallies.answerers, place), table, rates)
+def _judge_result(
+    answers: ComparedAnswers, n: ClassCounts, place: int, run: int, limit: float
+) -> JudgeResult:
+    right = answers.counts(answers.right[place])
+    true, false = int(n.true.sum()), int(n.false.sum())
+    hits, rejections = int(right.true.sum()), int(right.false.sum())
+    unjudged = answers.unjudged_shares(place)
+    return JudgeResult(
+        run=run,
+        answered=answered_by(answers.answerers.sum(axis=0), place),
+        table=Confusion(hits, true - hits, false - rejections, rejections),
+        rates=macro_rates(right, n, reason=NOTHING),
+        unjudged=unjudged,
+        abstains=max(unjudged) > limit,
+    )
 
 
-def _pair(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> JudgePair:
-    one, other = places
-    true = PairedAnswers(tallies.tp[one], tallies.tp[other], tallies.true, int(tallies.both_tp[places]))
-    false = PairedAnswers(tallies.tn[one], tallies.tn[other], tallies.false, int(tallies.both_tn[places]))
-    every = true + false
-    right = difference(every, reason=NOTHING)
-    balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))
-    if reason := _untested(tallies):
-        accuracy = _without_interval(right.estimate, reason)
-        return JudgePair(*runs, every.table, accuracy, _without_interval(balanced, reason), p=None)
-    return JudgePair(*runs, every.table, right.estimate, balanced, p=right.p)
+def _pair(
+    answers: ComparedAnswers,
+    n: ClassCounts,
+    places: tuple[int, int],
+    *,
+    results: tuple[JudgeResult, JudgeResult],
+) -> JudgePair:
+    one, other = (answers.right[place] for place in places)
+    first, second = answers.counts(one & ~other), answers.counts(other & ~one)
+    accuracy = mean_difference(first.total, second.total, n.total, reason=NOTHING)
+    balanced = macro_difference(first, second, n)
+    if reason := _untested(answers):
+        accuracy, balanced = _without_test(accuracy, reason), _without_test(balanced, reason)
+    won, lost = int(first.total.sum()), int(second.total.sum())
+    both = int(np.count_nonzero(one & other & answers.compared))
+    return JudgePair(
+        first=results[0].run,
+        second=results[1].run,
+        table=PairedTable(both, won, lost, int(n.total.sum()) - both - won - lost),
+        difference=accuracy.estimate,
+        balanced=balanced.estimate,
+        p=accuracy.p,
+        balanced_p=balanced.p,
+        abstaining=tuple(result.run for result in results if result.abstains),
+    )
 
 
-def _without_interval(estimate: Estimate, reason: str) -> Estimate:
-    return Estimate(estimate.value, reason=estimate.reason or reason)
+def _without_test(difference: MeanShare, reason: str) -> MeanShare:
+    estimate = difference.estimate
+    return replace(difference, estimate=Estimate(estimate.value, reason=estimate.reason or reason), p=None)

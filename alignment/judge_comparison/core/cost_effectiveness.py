@@ -10,7 +10,7 @@ from alignment.statistics.estimates import Interval
 
 @dataclass(frozen=True)
 class BetterJudge:
-    """A judge that is significantly better than the cheapest one.
+    """A judge that is better than the cheapest one, and significantly more often right.
 
     gain : its accuracy minus the cheapest judge's. extra_cost : difference in dollars an answer.
     per_right_answer : extra_cost / gain, dollars for one more right answer; interval : from that of the gain.
@@ -63,7 +63,7 @@ def cost_effectiveness(group: Group, *, prices: Mapping[int, float | None]) -> C
 
     Returns
     -------
-    CostEffectiveness : `better` has the judges that are significantly better than the cheapest, sorted by
+    CostEffectiveness : `better` has the judges that are better and more often right than the cheapest, by
         dollars for one more right answer.
 
     Examples
@@ -88,9 +88,9 @@ def cost_effectiveness(group: Group, *, prices: Mapping[int, float | None]) -> C
 
 
 def _better_judge(group: Group, run: int, cheapest: int, extra: float) -> BetterJudge | None:
-    """Return None unless the judge is significantly better than the cheapest."""
+    """Return None unless the judge is better than the cheapest, and significantly more often right."""
     for pair in group.pairs:
-        if {pair.first, pair.second} == {run, cheapest} and pair.better == run:
+        if {pair.first, pair.second} == {run, cheapest} and pair.better == pair.more_right == run:
             gain, interval = pair.difference.value, pair.difference.interval
             assert gain is not None and interval is not None  # noqa: S101  a better judge has a gain
             small, large = sorted(abs(end) for end in (interval.low, interval.high))

@@ -1,15 +1,17 @@
-"""Counts of right answers of several judges, by chat."""
+"""Compared answers of several judges, by criterion and chat."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
+from alignment.comparison.core.codes import Clusters, Codes, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion, leave_one_rater_out
+from alignment.statistics.macro_rates import ClassCounts
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -41,106 +43,141 @@ class CriterionAnswers:
 
 
 @dataclass(frozen=True)
-class Tallies:
-    """Counts of compared answers: chats × criteria with True or False from consensus and every judge.
+class ComparedAnswers:
+    """Compared answers of several criteria: chats with True or False from consensus and every judge.
 
     Parameters
     ----------
-    true, false : compared answers with human True, and False, by chat, shape (chats,).
-    tp, tn : right answers among them by judge and chat, shape (judges, chats).
-    both_tp, both_tn : answers on which both judges are right, shape (judges, judges).
-    answerers : human answers, compared or not, by the set of judges that answered too, shape (2**judges,);
-        bit 0 is the first judge.
-    ceiling : each rater against the others on the compared answers.
+    keys, tiers : of the criteria.
+    true, false : whether a compared answer has a human True, or False, shape (criteria, chats).
+    right : whether a judge is right there, shape (judges, criteria, chats).
+    human : human True and human False answers, compared or not, shape (criteria, 2).
+    unjudged : those on which a judge has no True or False, for any reason, shape (judges, criteria, 2).
+    answerers : human answers, compared or not, by the set of judges that answered too, shape
+        (criteria, 2**judges); bit 0 is the first judge.
+    ceilings : each rater against the others on the compared answers, by criterion.
+    clusters : number of each chat's cluster.
     """
 
-    true: Ints
-    false: Ints
-    tp: Ints
-    tn: Ints
-    both_tp: Ints
-    both_tn: Ints
+    keys: tuple[str, ...]
+    tiers: tuple[str, ...]
+    true: Flags
+    false: Flags
+    right: Flags
+    human: Ints
+    unjudged: Ints
     answerers: Ints
-    ceiling: Confusion
+    ceilings: tuple[Confusion, ...]
+    clusters: Clusters = None
+
+    def of_tier(self, tier: str) -> "ComparedAnswers":
+        """The criteria of this tier."""
+        places = [place for place, own in enumerate(self.tiers) if own == tier]
+        return ComparedAnswers(
+            keys=tuple(self.keys[place] for place in places),
+            tiers=(tier,) * len(places),
+            true=self.true[places],
+            false=self.false[places],
+            right=self.right[:, places],
+            human=self.human[places],
+            unjudged=self.unjudged[:, places],
+            answerers=self.answerers[places],
+            ceilings=tuple(self.ceilings[place] for place in places),
+            clusters=self.clusters,
+        )
+
+    def counts(self, chosen: Flags | bool = True) -> ClassCounts:
+        """Count the compared answers that are `chosen`, by criterion and cluster."""
+        return ClassCounts.of(true=self.true & chosen, false=self.false & chosen, clusters=self.clusters)
 
     @property
-    def by_chat(self) -> Ints:
-        """Compared answers by chat."""
-        return self.true + self.false
+    def compared(self) -> Flags:
+        """Whether an answer is compared, shape (criteria, chats)."""
+        return self.true | self.false
 
     @property
     def n(self) -> int:
         """Compared answers."""
-        return int(self.by_chat.sum())
-
-    @property
-    def answered(self) -> int:
-        """Chats × criteria with human True or False, compared or not."""
-        return int(self.answerers.sum())
+        return int(np.count_nonzero(self.compared))
 
     @property
     def chats(self) -> int:
         """Chats with a compared answer."""
-        return int((self.by_chat > 0).sum())
+        return int(np.count_nonzero(self.compared.any(axis=0)))
 
     @property
-    def right(self) -> Ints:
-        """Right answers by judge and chat."""
-        return self.tp + self.tn
+    def units(self) -> int:
+        """Clusters of chats with a compared answer; chats without clusters."""
+        chats = self.compared.any(axis=0)
+        return self.chats if self.clusters is None else len(np.unique(self.clusters[chats]))
 
-    def __add__(self, other: "Tallies") -> "Tallies":
-        names = (field.name for field in fields(self))
-        return Tallies(*(getattr(self, name) + getattr(other, name) for name in names))
+    @property
+    def ceiling(self) -> float | None:
+        """Balanced accuracy of a rater against the others, averaged over criteria; None if never defined."""
+        values = [one.balanced_accuracy for one in self.ceilings]
+        defined = [value for value in values if value is not None]
+        return sum(defined) / len(defined) if defined else None
+
+    def unjudged_shares(self, judge: int) -> tuple[float, float]:
+        """The judge's share of human True, and of human False, without True or False.
+
+        Means over the criteria that the judge answers at all: others are not compared.
+        """
+        human, unjudged = self.human, self.unjudged[judge]
+        answers = unjudged.sum(axis=1) < human.sum(axis=1)
+        shares = []
+        for answer in (0, 1):
+            asked = answers & (human[:, answer] > 0)
+            shares.append(
+                float(np.mean(unjudged[asked, answer] / human[asked, answer])) if asked.any() else 0.0
+            )
+        return shares[0], shares[1]
 
 
-def tally(criteria: Sequence[CriterionAnswers]) -> Tallies:
+def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = None) -> ComparedAnswers:
     """
-    Count the answers on several criteria together.
+    Collect the answers that the consensus and every judge gave.
 
     Parameters
     ----------
     criteria : one or more.
+    clusters : number of each chat's cluster, shape (chats,); None if every chat is alone.
 
     Examples
     --------
     >>> codes = np.array([[0, 0, 3], [0, 1, 0]], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", codes[1], codes, np.zeros((3, 3), dtype=np.int64))
-    >>> counts = tally([one])
-    >>> counts.n, counts.answered, counts.both_tp.tolist()
-    (2, 3, [[1, 1], [1, 1]])
+    >>> answers = compared_answers([one])
+    >>> answers.n, answers.human.tolist(), answers.unjudged[0].tolist()
+    (2, [[2, 1]], [[1, 0]])
     """
-    first, *others = criteria
-    total = _of_one(first)
-    for one in others:
-        total += _of_one(one)
-    return total
-
-
-def _of_one(one: CriterionAnswers) -> Tallies:
+    human = np.stack([one.human for one in criteria])
+    judges = np.stack([one.judges for one in criteria], axis=1)
     # Human and judge codes are equal for True and False.
-    answered, by_judge = one.human <= HumanCode.FALSE, one.judges <= JudgeCode.FALSE
-    compared = answered & by_judge.all(axis=0)
-    true, false = compared & (one.human == HumanCode.TRUE), compared & (one.human == HumanCode.FALSE)
-    right = one.judges == one.human
-    tp, tn = right & true, right & false
-    return Tallies(
-        true=true.astype(np.int64),
-        false=false.astype(np.int64),
-        tp=tp.astype(np.int64),
-        tn=tn.astype(np.int64),
-        both_tp=_both(tp),
-        both_tn=_both(tn),
-        answerers=_answerers(by_judge[:, answered]),
-        ceiling=leave_one_rater_out(one.counts[compared]),
+    true, false, by_judge = human == HumanCode.TRUE, human == HumanCode.FALSE, judges <= JudgeCode.FALSE
+    compared = (true | false) & by_judge.all(axis=0)
+    return ComparedAnswers(
+        keys=tuple(one.key for one in criteria),
+        tiers=tuple(one.tier for one in criteria),
+        true=true & compared,
+        false=false & compared,
+        right=judges == human,
+        human=np.stack([true.sum(axis=1), false.sum(axis=1)], axis=-1),
+        unjudged=np.stack([(true & ~by_judge).sum(axis=2), (false & ~by_judge).sum(axis=2)], axis=-1),
+        answerers=np.stack(
+            [
+                _answerers(of[:, chosen])
+                for of, chosen in zip(by_judge.swapaxes(0, 1), true | false, strict=True)
+            ]
+        ),
+        ceilings=tuple(
+            leave_one_rater_out(one.counts[chosen]) for one, chosen in zip(criteria, compared, strict=True)
+        ),
+        clusters=clusters,
     )
 
 
-def _both(right: NDArray[np.bool_]) -> Ints:
-    exact = right.astype(np.float64)  # NB: float products are much faster, and exact up to 2**53
-    return (exact @ exact.T).astype(np.int64)
-
-
-def _answerers(by_judge: NDArray[np.bool_]) -> Ints:
+def _answerers(by_judge: Flags) -> Ints:
     judges = len(by_judge)
     sets = (by_judge << np.arange(judges)[:, np.newaxis]).sum(axis=0)
     return np.bincount(sets, minlength=1 << judges)

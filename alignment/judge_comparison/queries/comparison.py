@@ -60,7 +60,12 @@ def _body(choice: LeagueChoice) -> dict[str, Any]:
     codes = {run.pk: choice.answers.codes(run) for run in runs}
     spent = runs_spending([run.pk for run in runs], chats=scope.chat_ids)
     prices = _prices(choice, codes, spent)
-    groups = compare(_answers(scope, human, codes), runs=[run.pk for run in runs])
+    groups = compare(
+        _answers(scope, human, codes),
+        runs=[run.pk for run in runs],
+        clusters=human.clusters,
+        policy=POLICY,
+    )
     return {
         "chats": len(human.chat_ids),
         "generated_at": timezone.now().isoformat(),

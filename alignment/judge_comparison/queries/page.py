@@ -12,6 +12,7 @@ from alignment.comparison.queries.filters import chosen_filter
 from alignment.judge_comparison.core import OVERALL
 from alignment.judge_comparison.queries.run_selection import MOST, LeagueChoice
 from alignment.reports.queries.page import is_demo, notices
+from alignment.reports.queries.reports import POLICY
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import OUTSIDE, run_notices
 
@@ -24,18 +25,20 @@ HEAD = (
 )
 EVEN = "0.0"
 # A judge can win by abstaining on hard chats: a better judge is flagged above this share without a verdict.
-ABSTENTION_FLAG = 0.05
-MORE_RIGHT = {
+ABSTENTION_FLAG = 0.02
+AHEAD = {
     "": "no difference shown",
     "better": "better",
-    "right": "higher accuracy",
-    "at_odds": "higher accuracy, lower balanced accuracy",
+    "abstains": "higher balanced accuracy, too few verdicts",
+    "at_odds": "higher balanced accuracy, lower accuracy",
+    "right": "higher accuracy only",
 }
-LESS_RIGHT = {
+BEHIND = {
     "": "no difference shown",
     "better": "worse",
-    "right": "lower accuracy",
-    "at_odds": "lower accuracy, higher balanced accuracy",
+    "abstains": "lower balanced accuracy",
+    "at_odds": "lower balanced accuracy, higher accuracy",
+    "right": "lower accuracy only",
 }
 SPENDING = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
 
@@ -49,6 +52,7 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
         "choices": _choices(choice),
         "splits": chosen_filter("split", choice.scope.split),
         "most": MOST,
+        "most_unjudged": f"{POLICY.largest_abstention:.0%}",
         "problem": choice.problem,
         "notices": _notices(choice, document),
         "is_demo": is_demo(choice.scope),
@@ -56,7 +60,10 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     if document is None:
         return context
     judges = {run.pk: _judge(run) for run in choice.runs}
-    groups = [_group(group, judges) | _exclusion(group, document, choice) for group in document["groups"]]
+    names = {row.key: row.name for row in choice.scope.criteria}
+    groups = [
+        _group(group, judges, names) | _exclusion(group, document, choice) for group in document["groups"]
+    ]
     prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
     return context | {
         "league": document,
@@ -119,7 +126,9 @@ def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[s
     return list(dict.fromkeys([*texts, *of_runs]))
 
 
-def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+def _group(
+    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], names: Mapping[str, str]
+) -> dict[str, Any]:
     human = {"human": {"ceiling": group["ceiling"]}}
     rows = [dict(row) | human | {"judge": judges[row["run"]]} for row in group["judges"]]
     cells = {}
@@ -140,9 +149,14 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "matrix": [
             {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges
         ],
+        "criteria": group["criteria_averaged"] + len(group["criteria_left_out"]),
+        "averaged": group["criteria_averaged"],
+        "left_out": [names[key] for key in group["criteria_left_out"]],
         "leads": _leads(group, judges, "better"),
-        "one_sided": _leads(group, judges, "right"),
+        "abstaining": _leads(group, judges, "abstains"),
         "at_odds": _leads(group, judges, "at_odds"),
+        "one_sided": _leads(group, judges, "right"),
+        "differs": any(_result(pair) for pair in group["pairs"]),
         "untested": group["untested"],
         "costs": group["worth"] and _cost_effectiveness(group["worth"], group, judges),
     }
@@ -163,26 +177,27 @@ def _exclusion(group: Mapping[str, Any], document: Mapping[str, Any], choice: Le
 def _cell(pair: Mapping[str, Any], *, mirrored: bool) -> dict[str, Any]:
     """A pair in the row of its first judge, or `mirrored` in the row of the second."""
     own, other = _row_and_column(mirrored)
-    difference = pair["difference"]
-    ends = [difference[name] for name in ("value", "low", "high")]
-    if mirrored:
-        value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
-    else:
-        value, low, high = ends
-    balanced = pair["balanced_difference"]["value"]
-    words = (MORE_RIGHT if pair["more_right"] == pair[own] else LESS_RIGHT)[_result(pair)]
+    balanced, accuracy = (
+        _points_of(pair[name], mirrored=mirrored) for name in ("balanced_difference", "difference")
+    )
+    words = (AHEAD if _ahead(pair) == pair[own] else BEHIND)[_result(pair)]
     classes = [name for name, on in (("better", words == "better"), ("mirrored", mirrored)) if on]
     return {
         "classes": " ".join(classes),
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
-        "points": _points(value),
-        "low": _points(low),
-        "high": _points(high),
-        "p_holm": pair["p_holm"],
-        "balanced": _points(-balanced if mirrored and balanced is not None else balanced),
+        "balanced": balanced,
+        "accuracy": accuracy,
         "words": words,
     }
+
+
+def _points_of(difference: Mapping[str, Any], *, mirrored: bool) -> dict[str, str]:
+    """Value, low and high in percentage points; with the opposite sign if mirrored."""
+    ends = ("value", "high", "low") if mirrored else ("value", "low", "high")
+    values = (difference[end] for end in ends)
+    points = [_points(-one if mirrored and one is not None else one) for one in values]
+    return dict(zip(("value", "low", "high"), points, strict=True))
 
 
 def _row_and_column(mirrored: bool) -> tuple[str, str]:
@@ -190,14 +205,18 @@ def _row_and_column(mirrored: bool) -> tuple[str, str]:
 
 
 def _result(pair: Mapping[str, Any]) -> str:
-    """The result of a pair, a key of MORE_RIGHT and LESS_RIGHT."""
-    if pair["more_right"] is None:
-        return ""
+    """The result of a pair, a key of AHEAD and BEHIND."""
     if pair["better"] is not None:
         return "better"
-    low, high = (pair["balanced_difference"][end] or 0.0 for end in ("low", "high"))
-    behind = high < 0 if pair["more_right"] == pair["first"] else low > 0
-    return "at_odds" if behind else "right"
+    if pair["more_balanced"] is not None:
+        return "at_odds" if pair["more_right"] not in (None, pair["more_balanced"]) else "abstains"
+    return "right" if pair["more_right"] is not None else ""
+
+
+def _ahead(pair: Mapping[str, Any]) -> int | None:
+    """The run that the result names first: by balanced accuracy, else by accuracy."""
+    ahead: int | None = pair["more_balanced"] or pair["more_right"]
+    return ahead
 
 
 def _points(share: float | None) -> str:
@@ -211,15 +230,16 @@ def _points(share: float | None) -> str:
 def _leads(
     group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], result: str
 ) -> list[dict[str, Any]]:
-    """The judges with the higher accuracy in pairs with this result, each with the other judges.
+    """The judges ahead in pairs with this result, each with the other judges.
 
     `abstained` : human answers on which the judge has no verdict, if above ABSTENTION_FLAG, else 0.
     """
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
         if _result(pair) == result:
-            loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
-            beaten.setdefault(pair["more_right"], []).append(loser)
+            ahead = _ahead(pair)
+            assert ahead is not None  # noqa: S101  a pair with a result has one ahead
+            beaten.setdefault(ahead, []).append(pair["second"] if ahead == pair["first"] else pair["first"])
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
     abstained = {row["run"]: group["answered"] - row["answered"] for row in group["judges"]}
     return [
@@ -282,7 +302,8 @@ def _pair_rows(
     about |= {"against_run": other["run"], "against_judge": other["judge"]}
     counts = {"only_this": pair["only_first"], "only_other": pair["only_second"], "p_holm": pair["p_holm"]}
     yield about | _estimate("difference_of_right_answers", pair["difference"]) | counts
-    yield about | _estimate("difference_of_balanced_accuracy", pair["balanced_difference"])
+    balanced = {"p_holm": pair["balanced_p_holm"]}
+    yield about | _estimate("difference_of_balanced_accuracy", pair["balanced_difference"]) | balanced
 
 
 def _estimate(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,9 +19,11 @@ from alignment.label_planning.queries.counts import (
     plan_counts,
     topic_counts,
 )
+from alignment.reports.queries.label_minimums import label_minimums
+from alignment.reports.queries.next_steps import label_counts
 from alignment.reports.queries.reports import alignment_report
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.label_needs import Decision, LabelCounts, Need, needs
+from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, Need, label_summary, needs
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -42,9 +44,14 @@ class CriterionPlan:
     needs: tuple[Need, ...]
 
     @property
-    def badge(self) -> Need:
-        """The labels needed before TPR and TNR can be reported with a status."""
-        return next(need for need in self.needs if need.decision == Decision.BADGE)
+    def status(self) -> Need:
+        """The labels that a status needs."""
+        return next(need for need in self.needs if need.decision == Decision.STATUS)
+
+    @property
+    def summary(self) -> str:
+        """The labels that a status, ±6 points and the gate need, in words."""
+        return label_summary(self.needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +81,19 @@ def criterion_plans(scope: Scope) -> list[CriterionPlan]:
     """Plan every criterion of a run against the consensus, in rubric order, from cached documents."""
     scope = replace(scope, against=CONSENSUS, only="")
     entries = {entry["key"]: entry for entry in alignment_report(scope)["criteria"]}
-    counts = plan_counts(scope)
-    return [_plan(row, entries[row.key], counts) for row in scope.criteria]
+    counts, minimums = plan_counts(scope), label_minimums()
+    return [_plan(row, entries[row.key], counts, minimums) for row in scope.criteria]
 
 
-def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts) -> CriterionPlan:
+def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts, minimums: Minimums) -> CriterionPlan:
     table, three = Confusion(**entry["confusion"]), counts.three.get(row.pk, Answers())
-    unjudged = entry["unjudged"]  # labelled chats without a verdict: no label is missing
-    labels = LabelCounts(
-        true=table.human_true + unjudged["true"],
-        false=table.human_false + unjudged["false"],
+    labels = replace(
+        label_counts(entry),
         three=three.n,
         three_false=three.false,
         random=counts.random.get(row.pk, 0),
-        tier=row.tier,
     )
-    return CriterionPlan(row, labels, shares_of(table), tuple(needs(labels)))
+    return CriterionPlan(row, labels, shares_of(table), tuple(needs(labels, minimums)))
 
 
 def topic_labels(

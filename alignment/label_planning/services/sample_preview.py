@@ -202,8 +202,8 @@ def _preview(wish: SampleRequest, by: User) -> tuple[SamplingFrame, SamplePrevie
 
 def _forecast(plan: CriterionPlan, frame: SamplingFrame, shares: Sequence[Allocation]) -> Forecast:
     expected = frame.expected(shares, criterion=plan.criterion, labels=plan.shares)
-    true = next(part.missing for part in plan.badge.parts if part.asked == "true")
-    return Forecast(plan.criterion, plan.badge.missing_false, true, expected)
+    true = next(part.missing for part in plan.status.parts if part.asked == "true")
+    return Forecast(plan.criterion, plan.status.missing_false, true, expected)
 
 
 def _sizes(
@@ -242,7 +242,7 @@ def _checked(suspect: int, other: int) -> Sizes:
 
 
 def _missing(plan: CriterionPlan, frame: SamplingFrame) -> MissingLabels:
-    need = plan.badge
+    need = plan.status
     shares = {
         suspect: frame.share_of_false(plan.criterion, plan.shares, suspect=suspect)
         for suspect in (True, False)

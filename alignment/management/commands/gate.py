@@ -30,6 +30,7 @@ class Command(GateCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         test = self._decided(options["test"], until=time.monotonic() + options["wait"])
+        self.warn(test)
         self.end_with(test, options)
 
     def _decided(self, test_id: int, *, until: float) -> RegressionTest:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import transaction
 from tqdm import tqdm
 
 from alignment.management.gate_command import GateCommand
@@ -22,14 +23,15 @@ from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from evaluation.prompts.core.lint import Level
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.prompt_files import prompt_read
 from evaluation.runs.services.runs import budget_change
 from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
@@ -53,21 +55,15 @@ class Command(GateCommand):
         )
         add("--noise", action="store_true", help="repeat the champion to measure its noise")
         add("--budget", type=dollars, metavar="USD", help="budget of each run")
+        add("--by", metavar="NAME", help="account that starts the test, recorded with a use of the holdout")
         super().add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        test = prompt_test_continue(
-            candidate=self._candidate(options),
-            choice=RegressionChoice(
-                chat_set=_set(options["set"]),
-                split=options["split"],
-                judge=_judge(options["profile"]),
-                policy=_policy(options["policy"]),
-                noise=options["noise"],
-                budget_usd=options["budget"],
-                on_worker=False,
-            ),
-        )
+        criterion = _criterion(options["criterion"])
+        text = self._text(options["prompt"], criterion)
+        with transaction.atomic():  # a refused test leaves neither draft nor policy
+            test = _start(criterion, text, options)
+        self.warn(test)
         test = self._execute_runs(test, options["budget"])
         self.end_with(test, options)
 
@@ -77,14 +73,15 @@ class Command(GateCommand):
             budget_change(run, budget)
         return run_reopen(run)
 
-    def _candidate(self, options: dict[str, Any]) -> PromptVersion:
-        criterion = Criterion.objects.filter(key=options["criterion"]).first()
-        if criterion is None:
-            raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
-        text = prompt_read(options["prompt"], criterion=criterion).text
-        for finding in prompt_findings(criterion=criterion, text=text):
-            self.note(f"{options['prompt']}: {finding.line}")
-        return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
+    def _text(self, path: Path, criterion: Criterion) -> str:
+        """Return the candidate's text. Raises InputProblem for lint errors: no call is paid for them."""
+        text = prompt_read(path, criterion=criterion).text
+        findings = prompt_findings(criterion=criterion, text=text)
+        if errors := [finding.text for finding in findings if finding.level is Level.ERROR]:
+            raise InputProblem(f"{path}: {'; '.join(errors)}")
+        for finding in findings:
+            self.note(f"{path}: {finding.line}")
+        return text
 
     def _execute_runs(self, test: RegressionTest, budget: Decimal | None) -> RegressionTest:
         """Execute the test's runs, including a confirming run if the gate needs one."""
@@ -108,11 +105,43 @@ class Command(GateCommand):
             raise CommandExit(code, f"run {run.pk}: {run.error}; run the same command again to continue")
 
 
+def _start(criterion: Criterion, text: str, options: dict[str, Any]) -> RegressionTest:
+    """Start the test of a text, or continue the same test of an earlier command."""
+    choice = RegressionChoice(
+        chat_set=_set(options["set"]),
+        split=options["split"],
+        judge=_judge(options["profile"]),
+        policy=_policy(options["policy"]),
+        noise=options["noise"],
+        budget_usd=options["budget"],
+        on_worker=False,
+    )
+    by = _user(options["by"])
+    candidate = prompt_version_add(criterion=criterion, text=text, reason="Regression test")
+    return prompt_test_continue(candidate=candidate, choice=choice, by=by)
+
+
+def _criterion(key: str) -> Criterion:
+    criterion = Criterion.objects.filter(key=key).first()
+    if criterion is None:
+        raise InputProblem(f"--criterion: there is no criterion {shown(key)}")
+    return criterion
+
+
 def _set(name: str) -> ChatSet:
     chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
     if chat_set is None:
         raise InputProblem(f"--set: there is no chat set {shown(name)}")
     return chat_set
+
+
+def _user(name: str | None) -> User | None:
+    if name is None:
+        return None
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise InputProblem(f"--by: there is no account {shown(name)}")
+    return user
 
 
 def _judge(name: str | None) -> JudgeSpec:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
+from alignment.comparison.core.outcomes import outcome_of
 from alignment.comparison.queries.filters import chosen_filter, same_words
 from alignment.comparison.queries.rationales import judge_rationales
 from alignment.comparison.queries.requested_scope import own_chats
@@ -16,6 +17,7 @@ from alignment.misalignments.queries.runs import counted_runs
 from alignment.models.misalignments import Misalignment, Sighting
 from alignment.statistics.text_similarity import similar_text_groups
 from evaluation.models.runs import Run, Verdict
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -96,12 +98,24 @@ class MisalignmentFilter:
 
 @dataclass(frozen=True, slots=True)
 class MisalignmentRow:
-    """An item as the list shows it: consensus, and verdict and rationale of its newest run."""
+    """An item as the list shows it: consensus, and verdict and rationale of its newest run.
+
+    `passes_when` is the answer that is good for the chatbot.
+    """
 
     item: Misalignment
     human: str
     verdict: Verdict | None
     rationale: str
+    passes_when: bool
+
+    @property
+    def outcome(self) -> str:
+        """`missed_failure` or `false_alarm`; '' if consensus and verdict do not differ now."""
+        value = self.verdict.value if self.verdict else None
+        if value is None or self.human != str(not value).lower():
+            return ""
+        return outcome_of(human=not value, judge=value, passes_when=self.passes_when).value
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +242,17 @@ def with_row_data(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
 
 
 def misalignment_rows(items: Sequence[Misalignment]) -> list[MisalignmentRow]:
-    """Rows of these items, which `listed` has loaded; two queries."""
+    """Rows of these items, which `listed` has loaded; three queries."""
     verdicts = Verdict.objects.in_bulk([item.verdict for item in items if item.verdict])  # type: ignore[attr-defined]
     rationales = judge_rationales(list(verdicts.values()))
+    versions = newest_versions(criteria={item.criterion for item in items})
     return [
         MisalignmentRow(
             item,
             item.human or "none",  # type: ignore[attr-defined]
             verdicts.get(item.verdict),  # type: ignore[attr-defined]
             rationales.get(item.verdict, ""),  # type: ignore[attr-defined]
+            versions[item.criterion_id].passes_when,
         )
         for item in items
     ]

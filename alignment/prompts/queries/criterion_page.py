@@ -37,11 +37,11 @@ def criterion_page(
 ) -> dict[str, Any]:
     """Return the template context; `place` selects the set and split of the chart."""
     rows = _rows(criterion, user, page)
-    champion = champion_of(rows)
-    disagreements = disagreements_of(champion, user=user)
+    champion, version = champion_of(rows), criterion.versions.latest("number")
+    disagreements = disagreements_of(champion, passes_when=version.passes_when, user=user)
     return {
         "criterion": criterion,
-        "version": criterion.versions.latest("number"),
+        "version": version,
         "lineage": lineage_of(criterion),
         "champion": champion,
         "page_obj": _page(rows, page),

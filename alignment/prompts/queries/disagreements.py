@@ -14,8 +14,10 @@ from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow
 from alignment.reports.core import Pair
 from alignment.reports.queries.chat_lists import CELL_CODES, PairRow, pair_rows
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.page import notices
 from alignment.statistics.agreement import Confusion
+from alignment.statistics.label_needs import START_VALUES, label_summary, needs
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
@@ -42,11 +44,16 @@ class DisagreementChat:
 class CriterionDisagreements:
     """Consensus and champion on one split: counts, links to their chats, the first disagreements.
 
+    `passes_when` is the answer that is good for the chatbot. `more` says how many labels a status, ±6 points
+    and the gate need.
+
     `hidden` counts disagreements on chats that this user cannot see. It is 0 for a user who must still label
     chats of the run; `own` counts those chats.
     """
 
     metrics: VersionMetrics
+    passes_when: bool
+    more: str
     cells: dict[str, str]
     chats: tuple[DisagreementChat, ...]
     hidden: int
@@ -69,11 +76,16 @@ class CriterionDisagreements:
 
 
 def disagreements_of(
-    champion: VersionRow | None, *, user: User | AnonymousUser
+    champion: VersionRow | None, *, passes_when: bool, user: User | AnonymousUser
 ) -> list[CriterionDisagreements]:
     """Return one entry for each split with verdicts of the champion; the number of queries is constant."""
     newest = {one.split: one for one in reversed(champion.metrics)} if champion else {}
-    return [_disagreements(newest[split], user) for split in READ_BY_AUTHORS if split in newest]
+    shown = [newest[split] for split in READ_BY_AUTHORS if split in newest]
+    minimums = label_minimums() if shown else START_VALUES
+    return [
+        _disagreements(one, passes_when, label_summary(needs(one.label_counts, minimums)), user)
+        for one in shown
+    ]
 
 
 def notices_of(disagreements: Iterable[CriterionDisagreements]) -> list[str]:
@@ -85,7 +97,9 @@ def _scope(one: VersionMetrics) -> Scope:
     return Scope(one.run.chat_set, one.run, one.split, only=one.criterion.key)
 
 
-def _disagreements(one: VersionMetrics, user: User | AnonymousUser) -> CriterionDisagreements:
+def _disagreements(
+    one: VersionMetrics, passes_when: bool, more: str, user: User | AnonymousUser
+) -> CriterionDisagreements:
     key, query = one.criterion.key, {"split": one.split}
     shown, own = _differing_verdicts(one), own_chats(_scope(one), user=user)
     if own.closed:
@@ -94,6 +108,8 @@ def _disagreements(one: VersionMetrics, user: User | AnonymousUser) -> Criterion
         shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
     disagreements = CriterionDisagreements(
         metrics=one,
+        passes_when=passes_when,
+        more=more,
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },

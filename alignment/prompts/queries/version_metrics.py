@@ -1,6 +1,7 @@
 """Metrics of prompt versions: consensus and judge compared, by version, set and split."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,19 +11,22 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
+from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.cached_documents import hash_of, replace_documents, stored_ids
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
+from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import judge_rates
-from alignment.reports.core.status import Abstentions, Decision, decide_status
+from alignment.reports.core.status import Abstentions, Decision, HumanLabels, decide_status
 from alignment.reports.queries.reports import BODY_VERSION as REPORT_VERSION
-from alignment.reports.queries.reports import POLICY
+from alignment.reports.queries.reports import POLICY, SEED
 from alignment.reports.queries.weighted_rates import WITHHELD, decision_of, estimates_of, weighted_rates
-from alignment.statistics.agreement import Confusion, leave_one_rater_out
+from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split
@@ -31,7 +35,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 # Tries test unsaved texts; repeated runs measure the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # Judges that agree in these settings differ only in their prompts.
@@ -55,23 +59,33 @@ Counts = dict[str, Any]
 class VersionMetrics:
     """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
-    `ceiling`: human balanced accuracy on the same chats. `undecided`: chats with a True or False consensus on
-    which the judge gave neither; `abstained`: the same by True and False, without failed calls. `recipe` is
-    equal for runs whose judges differ only in prompts. `sampled`: chats whose labels were sampled by verdict;
-    if there are any, the rates are weighted as in the report and do not follow from the table.
+    `labels`: labelled chats and the agreement between their raters. `unjudged`: chats by consensus, True and
+    False, on which the judge gave neither. `recipe` is equal for runs whose judges differ only in prompts.
+    `sampled`: chats whose labels were sampled by verdict; if there are any, the rates are weighted as in the
+    report and do not follow from the table.
     """
 
     run: Run
     criterion: Criterion
     split: str
     table: Confusion
-    ceiling: float | None
-    undecided: int
-    abstained: tuple[int, int]
+    labels: HumanLabels
+    unjudged: tuple[int, int]
     recipe: str
     sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
     weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
+
+    @property
+    def undecided(self) -> int:
+        """Chats with a True or False consensus on which the judge gave neither."""
+        return sum(self.unjudged)
+
+    @property
+    def label_counts(self) -> LabelCounts:
+        """The labels, those on chats without a verdict included."""
+        table, (true, false) = self.table, self.unjudged
+        return LabelCounts(table.human_true + true, table.human_false + false, tier=self.criterion.tier)
 
     @property
     def place(self) -> str:
@@ -83,6 +97,24 @@ class VersionMetrics:
         """Set and split in words."""
         name = self.run.chat_set.name if self.run.chat_set else "no set"
         return f"{name}, {self.split}" if self.split else name
+
+    @property
+    def ceiling(self) -> float | None:
+        """Human balanced accuracy on the same chats."""
+        value: float | None = self.labels.agreement["ceiling"]["value"]
+        return value
+
+    @property
+    def source(self) -> str:
+        """Run, set, split and number of compared chats: a report of the same has the same figures."""
+        chats = f"{self.table.n:,} chat{'' if self.table.n == 1 else 's'}"
+        return f"run {self.run.pk}, {self.where}, {chats}"
+
+    @property
+    def report_url(self) -> str:
+        """The criterion report with the same figures."""
+        query = {"split": self.split} if self.split else None
+        return reverse("alignment:criterion_report", args=[self.run.pk, self.criterion.key], query=query)
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -100,8 +132,9 @@ class VersionMetrics:
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
-            open_true=Abstentions(self.abstained[0], self.abstained[0]),
-            open_false=Abstentions(self.abstained[1], self.abstained[1]),
+            labels=self.labels,
+            open_true=Abstentions(self.unjudged[0], self.unjudged[0]),
+            open_false=Abstentions(self.unjudged[1], self.unjudged[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )
@@ -158,16 +191,14 @@ def version_metrics(
 
 
 def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
-    true, false = body["refrained"]
     table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
         criterion=criterion,
         split=split,
         table=table,
-        ceiling=body["ceiling"],
-        undecided=body["silent"],
-        abstained=(true, false),
+        labels=HumanLabels(body["labelled"], body["unresolved"], body["human"]),
+        unjudged=tuple(body["unjudged"]),
         recipe=recipe,
         sampled=weighted["chats"] if weighted else 0,
         rates=estimates_of(weighted) if weighted else judge_rates(table),
@@ -292,14 +323,14 @@ def _counted(
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
         (run, criterion): {} for criterion, runs in runs_by_criterion.items() for run in runs
     }
-    for run, criterion, split, consensus, value, state, n in _patterns(runs_by_criterion, excluded):
+    for run, criterion, split, consensus, value, n in _patterns(runs_by_criterion, excluded):
         if consensus is not None:
-            cells[run, criterion].setdefault(split, []).append((consensus, value, state, n))
+            cells[run, criterion].setdefault(split, []).append((consensus, value, n))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
 def _patterns(runs_by_criterion: Mapping[int, list[int]], excluded: Q | None) -> Any:
-    """Return rows of run, criterion, split, consensus or None, verdict, its state, and the number of chats.
+    """Return rows of run, criterion, split, consensus or None, verdict, and the number of chats.
 
     NB: pages show many runs with a verdict on most chats, so the consensus is looked up once for each verdict
     as one JSON value, not once for each of its columns.
@@ -314,26 +345,27 @@ def _patterns(runs_by_criterion: Mapping[int, list[int]], excluded: Q | None) ->
     rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(
         consensus=Subquery(answers)
     )
-    kinds = ("run_id", "criterion_id", "run__run_chats__split", "consensus", "value", "state")
+    kinds = ("run_id", "criterion_id", "run__run_chats__split", "consensus", "value")
     return rows.values_list(*kinds).annotate(n=Count("pk")).order_by()
 
 
 def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
-    """Return the counts of one run, criterion and split from rows of consensus, verdict, state, chats."""
+    """Return the counts of one run, criterion and split from rows of consensus, verdict, chats."""
     table = {(human, judge): 0 for human in (True, False) for judge in (True, False, None)}
-    answers, abstained = [], {True: 0, False: 0}
-    for consensus, value, state, n in rows:
+    states: Counter[str] = Counter()
+    answers = []
+    for consensus, value, n in rows:
+        states[consensus["state"]] += n
         answers.append((consensus["true"], consensus["false"], consensus["na"], n))
         if consensus["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
-            human = consensus["state"] == Consensus.State.TRUE
-            table[human, value] += n
-            if value is None and state != Verdict.State.FAILED:
-                abstained[human] += n
+            table[consensus["state"] == Consensus.State.TRUE, value] += n
     counts = np.array(answers, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
-        "silent": table[True, None] + table[False, None],
-        "refrained": [abstained[True], abstained[False]],
-        "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
+        "unjudged": [table[True, None], table[False, None]],
+        "labelled": states.total(),
+        "unresolved": states[Consensus.State.UNRESOLVED],
+        # Raters are not named in these counts.
+        "human": human_side(np.repeat(counts[:, :3], counts[:, 3], axis=0), raters=0, seed=SEED).body,
     }

@@ -9,8 +9,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
-from alignment.models.regressions import RegressionTest
+from alignment.models.regressions import Policy, RegressionTest
 from alignment.prompts.queries.version_metrics import Figures, VersionMetrics, version_metrics
+from alignment.regression.queries.candidate_tests import is_in_force, newest_tests
+from alignment.regression.queries.policy_page import policy_revised
 from alignment.regression.queries.tests import changed_by_judges
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
@@ -21,9 +23,9 @@ class VersionState(StrEnum):
     """State of a prompt version, as the status chips name it."""
 
     DRAFT = "draft"  # saved, never tested
-    CANDIDATE = "candidate"  # its newest test is open or did not fail; not released
+    CANDIDATE = "candidate"  # its newest test is open, or no newest test on a set and split failed
     CHAMPION = "champion"
-    RETIRED = "retired"  # was champion, or its newest test failed
+    RETIRED = "retired"  # was champion, or its newest test on a set and split failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class VersionRow:
     """A version; `tests`, `releases` and `metrics` newest first.
 
     `same_as` is the first version with the same text and examples, if that is another one. Cancelled tests
-    are listed but do not affect the state. `champion_since`: when today's champion was released. `figures`
-    are empty unless requested.
+    are listed but do not affect the state. `champion_since`: when today's champion was released.
+    `policy_changed`: its newest decided test has a policy that is not in force. `figures` are empty unless
+    requested.
     """
 
     prompt: PromptVersion
@@ -41,6 +44,7 @@ class VersionRow:
     releases: tuple[Promotion, ...]
     same_as: int | None
     champion_since: datetime | None = None
+    policy_changed: bool = False
     figures: Figures = field(default_factory=Figures)
 
     @property
@@ -60,8 +64,8 @@ class VersionRow:
 
     @property
     def passed(self) -> RegressionTest | None:
-        """The passed test against today's champion: the version can be released."""
-        return None if self.outdated else self._passed
+        """The passed test against today's champion and under today's policy: it can be released."""
+        return None if self.outdated or self.policy_changed else self._passed
 
     @property
     def outdated(self) -> bool:
@@ -97,6 +101,7 @@ class _History:
     prompts: Sequence[PromptVersion]
     releases: Sequence[Promotion]
     tests: Sequence[tuple[int, RegressionTest]]  # with the id of the version tested
+    policy: Policy | None  # the newest revision
 
 
 def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRow]]:
@@ -118,6 +123,7 @@ def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRo
             .order_by("-id")
         ),
         _tests(criteria),
+        policy_revised(),
     )
     rows: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
     for criterion in criteria:
@@ -159,6 +165,7 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], history: _History)
     tests = tuple(test for version, test in history.tests if version == prompt.pk)
     releases = tuple(one for one in history.releases if one.version_id == prompt.pk)
     newest = next((one for one in history.releases if one.criterion_id == prompt.criterion_id), None)
+    decided = next((test for test in tests if test.state == RegressionTest.State.DONE), None)
     first = min(one.number or 0 for one in own if one.content_hash == prompt.content_hash)
     return VersionRow(
         prompt=prompt,
@@ -167,6 +174,7 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], history: _History)
         releases=releases,
         same_as=first if first != prompt.number else None,
         champion_since=newest.created_at if newest else None,
+        policy_changed=decided is not None and not is_in_force(decided.policy, history.policy),
     )
 
 
@@ -180,8 +188,8 @@ def _state(
     newest = next((test for test in since if _counts(test)), None)
     if newest is None:
         return VersionState.RETIRED if releases else VersionState.DRAFT
-    failed = newest.result == RegressionTest.Result.FAIL
-    return VersionState.RETIRED if failed else VersionState.CANDIDATE
+    failed = any(test.result == RegressionTest.Result.FAIL for test in newest_tests(since, of_prompt=True))
+    return VersionState.RETIRED if failed and not newest.is_open else VersionState.CANDIDATE
 
 
 def _counts(test: RegressionTest) -> bool:
@@ -194,7 +202,7 @@ def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
         RegressionTest.objects.filter(
             Q(candidate__criterion__in=criteria) | Q(kind=RegressionTest.Kind.JUDGE)
         )
-        .select_related("chat_set", "baseline_run", "candidate_run")
+        .select_related("chat_set", "policy", "baseline_run", "candidate_run")
         .defer("body")
         .order_by("-id")
     )

@@ -18,7 +18,7 @@ from labeling.models.rubric import Criterion, Dimension, Tier
 from labeling.people.api.permissions import ManagesLabeling, SeesJudge
 from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
 from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT
-from labeling.rubric.queries.lineage import Lineage, Step, lineage_of
+from labeling.rubric.queries.lineage import EVENT_KINDS, HistoryEvent, Lineage, Step, lineage_of
 from labeling.rubric.queries.redesign import LabelCarryOver
 from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 
@@ -66,19 +66,34 @@ class RedesignInput(serializers.Serializer[Any]):
 
 
 class TallyOutput(serializers.Serializer[Any]):
-    """Numbers of answers that carry over, and of conflicts between old criteria, which do not."""
+    """Numbers of answers that carry over, and of those on chats that are excluded."""
 
     carried = serializers.IntegerField()
     conflicts = serializers.IntegerField()
 
 
+class ChatTallyOutput(serializers.Serializer[Any]):
+    """Numbers of chats that carry over, and of those excluded because the old consensuses differ.
+
+    Of those that carry over, `one_only` have answers to one of several old criteria, and on `unresolved` an
+    old consensus is unresolved.
+    """
+
+    carried = serializers.IntegerField()
+    excluded = serializers.IntegerField()
+    one_only = serializers.IntegerField()
+    unresolved = serializers.IntegerField()
+
+
 class CarryingOutput(serializers.Serializer[LabelCarryOver]):
-    """Answers that carry over to a new criterion."""
+    """Answers that carry over to a new criterion; `differing` labels: the rater's old answers differ."""
 
     key = serializers.CharField()
     olds = Keys(child=serializers.CharField())
     labels = TallyOutput()
     adjudications = TallyOutput()
+    chats = ChatTallyOutput()
+    differing = serializers.IntegerField()
 
 
 class TouchedJobOutput(serializers.Serializer[Any]):
@@ -134,14 +149,26 @@ class RetirementOutput(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
 
 
+class HistoryOutput(serializers.Serializer[HistoryEvent]):
+    """An event in a criterion's history; `others`: those that it was made from or merged with."""
+
+    kind = serializers.ChoiceField(choices=EVENT_KINDS)
+    others = Keys(child=serializers.CharField(), source="other_keys")
+    new = Keys(child=serializers.CharField(), source="new_keys")
+    reason = serializers.CharField()
+    by = serializers.CharField(source="by.username", allow_null=True, default=None)
+    at = serializers.DateTimeField()
+
+
 class LineageOutput(serializers.Serializer[Lineage]):
-    """The predecessors and successors of a criterion; `made_of` is null without predecessors."""
+    """The predecessors, successors and history of a criterion; `made_of` is null without predecessors."""
 
     key = serializers.CharField(source="criterion.key")
     state = serializers.CharField(source="criterion.state")
     made_of = StepOutput(allow_null=True)
     became = StepOutput(many=True)
     retired = RetirementOutput(allow_null=True)
+    history = HistoryOutput(many=True)
 
 
 # ---------- routes ----------
@@ -181,7 +208,7 @@ class LineageApi(APIView):
 
     @extend_schema(operation_id="criterion_lineage", responses={200: LineageOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
-        """The criterion's predecessors and successors, with reasons."""
+        """The criterion's predecessors and successors; its history, newest first, with who and why."""
         return Response(LineageOutput(lineage_of(get_object_or_404(Criterion, key=key))).data)
 
 

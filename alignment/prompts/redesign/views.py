@@ -129,7 +129,9 @@ def _message(requested: Redesign, done: Redesigned) -> str:
     olds, new = (get_text_list([row.name for row in rows], "and") for rows in (done.olds, done.new))
     carried = sum(row.labels.carried for row in done.carried)
     labels = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
-    return f"{olds} {DONE[requested.kind]} {new}".strip() + f".{labels} Labels and history stay."
+    excluded = sum(row.chats.excluded for row in done.carried)
+    chats = f" {excluded:,} chat{pluralize(excluded)} with different answers did not." if excluded else ""
+    return f"{olds} {DONE[requested.kind]} {new}".strip() + f".{labels}{chats} Labels and history stay."
 
 
 def _next_key(requested: Redesign, done: Redesigned) -> str:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from alignment.prompts.queries.criterion_list import criterion_list as criteria_by_rubric
 from alignment.prompts.queries.criterion_page import criterion_page
 from alignment.prompts.queries.version_page import version_page
+from alignment.reports.queries.reports import POLICY
 from common.access import permission_or_404
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
@@ -22,7 +23,8 @@ from labeling.rubric.queries.lineage import retired_criteria
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
     """Every criterion by rubric, with its champion's alignment."""
-    context = {"rows": criteria_by_rubric(user=request.user), "retired": retired_criteria()}
+    rows = criteria_by_rubric(user=request.user)
+    context = {"rows": rows, "retired": retired_criteria(), "policy": POLICY}
     return render(request, "alignment/prompts/criterion_list.html", context)
 
 

@@ -59,7 +59,16 @@ class QualityScope:
 
     def labels_on(self, chat_ids: Collection[int]) -> QuerySet[Label]:
         """Return the counted labels on these chats; in a job only of raters who submitted the chat in it."""
-        rows = Label.objects.counted().filter(self.on_criteria, chat__in=chat_ids)
+        return self._submitted(Label.objects.counted().filter(self.on_criteria, chat__in=chat_ids))
+
+    @property
+    def carried(self) -> int:
+        """Number of counted labels that carried over from other criteria."""
+        labels = Label.objects.counted().filter(self.on_criteria, self.on_chats, carried_from__isnull=False)
+        return self._submitted(labels).count()
+
+    def _submitted(self, rows: QuerySet[Label]) -> QuerySet[Label]:
+        """Limit the labels of a job to raters who submitted the chat in it."""
         if self.job is None:
             return rows
         done = self.assignments.filter(state=Assignment.State.SUBMITTED)

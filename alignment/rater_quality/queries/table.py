@@ -27,6 +27,7 @@ def quality_document(scope: QualityScope, labels: Labels) -> dict[str, Any]:
         "job": scope.job.name if scope.job else None,
         "criterion": scope.only or None,
         "labels": len(labels.answers),
+        "carried": scope.carried,
         "everybody": _agreement(overall_agreement(labels)),
         "raters": [_rater(row) for row in rater_rows(scope, labels, people)],
         "pairs": _pairs(matrix(labels, people)),

@@ -132,6 +132,7 @@ class RegressionEstimate(APIView):
                             "true": row.true,
                             "false": row.false,
                             "blocks": row.blocks,
+                            "more_labels": row.more,
                         }
                         for row in outlook.labelled
                     ],

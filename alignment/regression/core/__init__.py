@@ -11,12 +11,21 @@ from alignment.regression.core.evidence import (
     flip_share,
 )
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
-from alignment.regression.core.policy import GatePolicy
+from alignment.regression.core.policy import RETIRED, GatePolicy
 from alignment.regression.core.power import chance_found, gate_power
-from alignment.regression.core.result import junit_xml, markdown_summary, regression_body
+from alignment.regression.core.result import (
+    advice_of,
+    junit_problem,
+    junit_xml,
+    markdown_problem,
+    markdown_summary,
+    regression_body,
+)
+from alignment.regression.core.unread import no_verdict_words, state_words
 
 __all__ = [
     "CELLS",
+    "RETIRED",
     "ClassChange",
     "CriterionEvidence",
     "Decision",
@@ -25,13 +34,18 @@ __all__ = [
     "GatePolicy",
     "PairedVerdicts",
     "PooledEvidence",
+    "advice_of",
     "chance_found",
     "confirm",
     "count_evidence",
     "decide",
     "flip_share",
     "gate_power",
+    "junit_problem",
     "junit_xml",
+    "markdown_problem",
     "markdown_summary",
+    "no_verdict_words",
     "regression_body",
+    "state_words",
 ]

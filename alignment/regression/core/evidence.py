@@ -1,18 +1,18 @@
 """Evidence of the gate: counts of champion and candidate against the consensus."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
+from alignment.comparison.core.codes import NO_VERDICT, Codes, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
-from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, tango_interval
+from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, tango_bounds, tango_interval
 
 Bools = NDArray[np.bool_]
 SUBJECTIVE = "subjective"
@@ -20,6 +20,8 @@ SUBJECTIVE = "subjective"
 CELLS = ("fixed", "broken", "still_right", "still_wrong", "no_verdict")
 # Failures of the endpoint do not count against the prompt; other missing answers do.
 OUTER = (JudgeCode.FAILED, JudgeCode.NONE)
+# Answers without a readable verdict. They count as wrong.
+_UNREAD = (JudgeCode.CUT_OFF, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class PairedVerdicts:
     human : HumanCode by chat, shape (chats,).
     champion, candidate : JudgeCode by chat, shape (chats,).
     ceiling : human balanced accuracy, each rater against the others; None if undefined.
+    revised : whether the test changes this criterion's judge; False for criteria that only share a call
+        with a changed prompt.
 
     Raises
     ------
@@ -50,6 +54,7 @@ class PairedVerdicts:
     champion: Codes
     candidate: Codes
     ceiling: float | None = None
+    revised: bool = True
 
     def __post_init__(self) -> None:
         if not len(self.human) == len(self.champion) == len(self.candidate):
@@ -114,6 +119,50 @@ class ClassChange:
         """One-sided mid-p value of McNemar's test."""
         return mcnemar_midp(self.broken, self.fixed)
 
+    @property
+    def change(self) -> float:
+        """Candidate minus champion in the share of right verdicts; 0 without a chat."""
+        return (self.fixed - self.broken) / self.n if self.n else 0.0
+
+
+@dataclass(frozen=True)
+class MissingVerdicts:
+    """Labelled chats without a verdict, by state. Not applicable is a verdict.
+
+    champion, candidate : number of chats by state (unparsed, refused, cut_off, too_long, failed, none).
+    uncompared : chats that show nothing about the candidate, because a call of either judge failed or
+        neither has a verdict.
+    labelled : chats with human True or False.
+    """
+
+    champion: Mapping[str, int]
+    candidate: Mapping[str, int]
+    uncompared: int
+    labelled: int
+
+    @property
+    def of_champion(self) -> int:
+        """Labelled chats on which the champion has no verdict."""
+        return sum(self.champion.values())
+
+    @property
+    def of_candidate(self) -> int:
+        """Labelled chats on which the candidate has no verdict."""
+        return sum(self.candidate.values())
+
+    def share_above(self, limit: float) -> bool:
+        """Tell whether more than this share of the labelled chats lack a verdict of either judge."""
+        most = max(self.of_champion, self.of_candidate, self.uncompared)
+        return most > limit * self.labelled
+
+    def stops(self, limit: float) -> bool:
+        """Tell whether missing verdicts keep the candidate from passing.
+
+        More than this share is uncompared, or the candidate lacks it and more than its champion lacks.
+        """
+        lost = self.of_candidate > max(limit * self.labelled, self.of_champion)
+        return lost or self.uncompared > limit * self.labelled
+
 
 @dataclass(frozen=True)
 class CriterionEvidence:
@@ -122,6 +171,8 @@ class CriterionEvidence:
     table : counts by which judge is right, the candidate first: `first` fixed, `second` broken.
     left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
     p_holm : p_worse adjusted over all blocking criteria; None for the others.
+    missing : labelled chats without a verdict. revised : as in PairedVerdicts.
+    no_verdict_before, no_verdict_after : answers other than True and False by state, zeros omitted.
     """
 
     key: str
@@ -132,8 +183,12 @@ class CriterionEvidence:
     before: Confusion
     after: Confusion
     ceiling: float | None
+    missing: MissingVerdicts
+    revised: bool
     p_worse: float
     p_holm: float | None = None
+    no_verdict_before: Mapping[str, int] = field(default_factory=dict)
+    no_verdict_after: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -159,6 +214,21 @@ class CriterionEvidence:
     def difference(self) -> Estimate:
         """Accuracy of the candidate minus the champion's, with Tango's 95% interval."""
         return Estimate(self.table.difference, tango_interval(self.table), reason="" if self.n else "no chat")
+
+    def low(self, alpha: float) -> float | None:
+        """Return Tango's one-sided lower bound of the difference, of level 1 - alpha; None without a chat.
+
+        Tango (1998), Stat Med 17:891: the low end of the two-sided interval of level 1 - 2 alpha. From an
+        alpha of 0.5 it is the difference itself.
+        """
+        if not self.n:
+            return None
+        return tango_bounds(self.fixed, self.broken, self.n, confidence=max(0.0, 1 - 2 * alpha)).low
+
+    @property
+    def balanced_change(self) -> float:
+        """Change of balanced accuracy, missing verdicts counted as wrong."""
+        return sum(answer.change for answer in self.classes) / len(self.classes)
 
 
 @dataclass(frozen=True)
@@ -227,8 +297,34 @@ def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
         before=_confusion(verdicts, verdicts.champion),
         after=_confusion(verdicts, verdicts.candidate),
         ceiling=verdicts.ceiling,
+        missing=_missing(verdicts),
+        revised=verdicts.revised,
         p_worse=mcnemar_midp(table.second, table.first),
+        no_verdict_before=_no_verdict(verdicts, verdicts.champion),
+        no_verdict_after=_no_verdict(verdicts, verdicts.candidate),
     )
+
+
+def _missing(verdicts: PairedVerdicts) -> MissingVerdicts:
+    champion, candidate = verdicts.champion, verdicts.candidate
+    silent = (champion > JudgeCode.NA) & (candidate > JudgeCode.NA)
+    return MissingVerdicts(
+        champion=_by_state(champion[verdicts.answered]),
+        candidate=_by_state(candidate[verdicts.answered]),
+        uncompared=int((verdicts.answered & (silent | ~verdicts.compared)).sum()),
+        labelled=int(verdicts.answered.sum()),
+    )
+
+
+def _by_state(judge: Codes) -> dict[str, int]:
+    return {code.name.lower(): int((judge == code).sum()) for code in NO_VERDICT}
+
+
+def _no_verdict(verdicts: PairedVerdicts, judge: Codes) -> dict[str, int]:
+    """Count one judge's answers other than True and False on the compared chats, by state."""
+    counts = {code: int((judge[verdicts.compared] == code).sum()) for code in (*_UNREAD, JudgeCode.NA)}
+    names = {JudgeCode.NA: "not_applicable"}
+    return {names.get(code, code.name.lower()): n for code, n in counts.items() if n}
 
 
 def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:

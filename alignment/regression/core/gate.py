@@ -1,21 +1,26 @@
 """Regression gate: decide by a policy whether the candidate may replace the champion."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
 from scipy.special import ndtri
 
-from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence, PooledEvidence
+from alignment.regression.core import advice
+from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence
 from alignment.regression.core.policy import GatePolicy
 from alignment.reports.core.judge_side import judge_rates
-from alignment.statistics.paired_tests import tango_z
 
 NOTHING_BLOCKS = "directional only: no criterion of this test can block"
 NO_CHATS = "no labelled chats to compare"
-MOST_CHATS = 20_000  # upper limit of chats labelled for one release
+STATE_WORDS = {
+    "unparsed": "unreadable",
+    "refused": "refused",
+    "cut_off": "cut off",
+    "too_long": "too long",
+    "failed": "failed",
+    "none": "missing",
+}
 
 
 class Gate(StrEnum):
@@ -30,13 +35,20 @@ class Gate(StrEnum):
 class Decision:
     """Answer of the gate with its reasons, one sentence each.
 
+    cautions : what does not decide but should be read before a release.
     more_labels : about how many more labelled chats are needed for a decision at the observed rates; None if
-    it is decided, or if no number suffices.
+        it is decided, or if labels do not decide.
+    advice : what decides an inconclusive test; '' if it is decided.
+    bound : one-sided lower bound of the change of accuracy, as a share: Tango's for a criterion released
+        alone, else of the mean over criteria. None if undefined.
     """
 
     gate: Gate
     reasons: tuple[str, ...]
     more_labels: int | None = None
+    cautions: tuple[str, ...] = ()
+    advice: str = ""
+    bound: float | None = None
 
 
 def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
@@ -44,13 +56,14 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
 
     Parameters
     ----------
-    evidence : result of `weigh`. A single blocking criterion is decided by Tango's bound, several by
-        Holm's family of tests and by their mean.
+    evidence : result of `count_evidence`. A single blocking criterion is decided by Tango's bound, several
+        by Holm's family of tests and by their mean.
     policy : the limits.
 
     Returns
     -------
-    Decision : a test of subjective criteria passes with the reason "directional only".
+    Decision : a test of subjective criteria passes with the reason "directional only". Missing verdicts are
+        the first reason.
 
     Examples
     --------
@@ -63,18 +76,24 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
     """
     if not evidence.blocking:
         return Decision(Gate.PASS, (NOTHING_BLOCKS,))
-    if not any(row.n for row in evidence.blocking):
-        return Decision(Gate.INCONCLUSIVE, (NO_CHATS,))
-    alone = len(evidence.blocking) == 1
-    if harm := tuple(_single_harm(evidence, policy) if alone else _family_harm(evidence, policy)):
-        return Decision(Gate.FAIL, harm)
-    unproven = tuple(_single_unproven(evidence, policy) if alone else _family_unproven(evidence, policy))
-    drops = () if alone else tuple(_drops(evidence, policy))
-    warned = (*drops, *(reason for row in evidence.blocking for reason in _guards(row, policy)))
-    if unproven or warned:
-        more = labels_to_decide(evidence, policy=policy, passable=not warned)
-        return Decision(Gate.INCONCLUSIVE, (*unproven, *warned), more)
-    return Decision(Gate.PASS, (_harmless(evidence, policy),))
+    bound = _bound(evidence, policy)
+    findings = _Findings.of(evidence, policy, bound)
+    if findings.harm:
+        reasons = (*findings.missing, *findings.harm)
+        return Decision(Gate.FAIL, reasons, cautions=findings.cautions, bound=bound)
+    if findings.opens:
+        more, words = _advice(findings, evidence, policy)
+        return Decision(
+            Gate.INCONCLUSIVE,
+            (*findings.missing, *findings.unproven, *findings.lost, *findings.floors),
+            more,
+            findings.cautions,
+            words,
+            bound,
+        )
+    # The missing verdicts of a champion that the candidate does not share stop nothing.
+    cautions = (*findings.missing, *findings.cautions)
+    return Decision(Gate.PASS, (_harmless(evidence, policy, bound or 0.0),), cautions=cautions, bound=bound)
 
 
 def confirm(first: Decision, second: Decision) -> Decision:
@@ -87,11 +106,83 @@ def confirm(first: Decision, second: Decision) -> Decision:
     if first.gate is not Gate.FAIL:
         raise ValueError(f"only a FAIL is confirmed, not {first.gate.value}")
     if second.gate is Gate.FAIL:
-        return Decision(Gate.FAIL, (*first.reasons, "a second run of the candidate failed too"))
+        reasons = (*first.reasons, "a second run of the candidate failed too")
+        return Decision(Gate.FAIL, reasons, cautions=first.cautions, bound=first.bound)
     unconfirmed = (
         f"a second run of the candidate did not fail ({second.gate.value}): judge noise may be the cause"
     )
-    return Decision(Gate.INCONCLUSIVE, (unconfirmed, *first.reasons), second.more_labels)
+    return Decision(
+        Gate.INCONCLUSIVE,
+        (unconfirmed, *first.reasons),
+        second.more_labels,
+        first.cautions,
+        second.advice or advice.RUNS_DIFFER,
+        first.bound,
+    )
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What each rule found, one sentence each.
+
+    harm : it fails. missing, stopped : missing verdicts, and whether they keep the test open.
+    unproven : harm is not ruled out. lost : a large drop, or a loss on one human answer.
+    floors : below the floor or the human ceiling, and worse than the champion there.
+    """
+
+    harm: tuple[str, ...]
+    missing: tuple[str, ...]
+    stopped: bool
+    unproven: tuple[str, ...]
+    lost: tuple[str, ...]
+    floors: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, evidence: Evidence, policy: GatePolicy, bound: float | None) -> "_Findings":
+        blocking, alone = evidence.blocking, len(evidence.blocking) == 1
+        limit = policy.largest_left_out
+        many = [row for row in blocking if row.missing.share_above(limit)]
+        few = [row for row in blocking if row not in many]
+        judged = [finding for row in blocking for finding in _floors(row, policy)]
+        drops = () if alone else _drops(evidence, policy)
+        return cls(
+            harm=tuple((_single_harm if alone else _family_harm)(evidence, policy)),
+            missing=tuple(sentence for row in many for sentence in _missing(row)),
+            stopped=any(row.missing.stops(limit) for row in many),
+            unproven=tuple((_single_unproven if alone else _family_unproven)(evidence, policy, bound)),
+            lost=(*drops, *(sentence for row in blocking for sentence in _class_losses(row, policy))),
+            floors=tuple(sentence for sentence, worse in judged if worse),
+            cautions=(
+                *(sentence for row in few for sentence in _missing(row)),
+                *(sentence for sentence, worse in judged if not worse),
+            ),
+        )
+
+    @property
+    def opens(self) -> bool:
+        """Whether the test cannot pass."""
+        return bool(self.stopped or self.unproven or self.lost or self.floors)
+
+
+def _advice(findings: _Findings, evidence: Evidence, policy: GatePolicy) -> tuple[int | None, str]:
+    """Return the number of labels that would decide, if they can, and what to do."""
+    if findings.missing:
+        return None, advice.MISSING
+    if findings.floors:
+        return None, advice.FLOORS
+    more = advice.labels_to_decide(evidence, policy=policy, passable=not findings.lost)
+    if not any(row.n for row in evidence.blocking):
+        return more, advice.NO_LABELS if more is None else advice.labels_needed(more)
+    if more is None:
+        return None, advice.TRADE
+    return more, f"at these rates {advice.labels_needed(more)}"
+
+
+def _bound(evidence: Evidence, policy: GatePolicy) -> float | None:
+    if len(evidence.blocking) == 1:
+        return evidence.blocking[0].low(policy.bound_alpha)
+    return evidence.pooled.low(policy.bound_alpha)
 
 
 def _single_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
@@ -118,25 +209,30 @@ def _got_worse(row: CriterionEvidence) -> str:
     return f"{row.key} got worse: {row.broken} broken, {row.fixed} fixed of {row.n} chats"
 
 
-def _single_unproven(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
+def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
     """Reasons why Tango's bound does not rule out a loss."""
     (row,) = evidence.blocking
-    if row.n < policy.single_minimum:
-        yield f"{row.key}: {row.n} labelled chats; {policy.single_minimum} are needed to pass alone"
-        return
-    margin = policy.single_delta(row.n)
-    if float(tango_z(row.fixed, row.broken, row.n, at=-margin)) <= ndtri(1 - policy.bound_alpha):
-        yield f"{row.key}: a loss of {points(margin)} is not ruled out on {row.n} chats"
-
-
-def _family_unproven(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """Rule C: bound of the mean."""
-    low = evidence.pooled.low(policy.bound_alpha)
     if low is None:
+        yield NO_CHATS
+    elif row.n < policy.single_minimum:
+        yield f"{row.key}: {row.n} labelled chats; {policy.single_minimum} are needed to pass alone"
+    elif low <= -policy.single_margin:
+        worst = _at_worst(low, policy)
+        yield f"{row.key}: {worst} on {row.n} chats (limit {signed(-policy.single_margin)})"
+
+
+def _family_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
+    """Rule C: bound of the mean."""
+    if not evidence.pooled.chats:
+        yield NO_CHATS
+    elif low is None:
         yield f"{evidence.pooled.chats} labelled chats are too few to estimate the mean change"
     elif low <= -policy.pooled_margin:
-        limit = points(policy.pooled_margin)
-        yield f"over all criteria a loss of {points(-low)} is not ruled out (limit {limit})"
+        yield f"over all criteria {_at_worst(low, policy)} (limit {signed(-policy.pooled_margin)})"
+
+
+def _at_worst(low: float, policy: GatePolicy) -> str:
+    return f"at worst {signed(low)} with {100 * (1 - policy.bound_alpha):g}% confidence"
 
 
 def _drops(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
@@ -147,112 +243,73 @@ def _drops(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
             yield f"{row.key}: accuracy is {points(drop)} lower (limit {points(policy.largest_drop)})"
 
 
-def _guards(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
-    """Rule D, the floor, the gap to the ceiling, and excluded chats."""
+def _class_losses(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
+    """Rule D: a loss on the chats with one human answer."""
     for answer in row.classes:
-        if answer.n >= policy.class_minimum and answer.p_worse <= policy.class_alpha:
+        if answer.p_worse <= policy.class_alpha:
             yield f"{row.key} may have got worse on human {_class_loss(answer)}"
-    yield from _floors(row, policy)
-    labelled = row.n + row.left_out
-    if row.left_out > policy.largest_left_out * labelled:
-        yield f"{row.key}: calls failed on {row.left_out} of {labelled} labelled chats"
 
 
 def _class_loss(row: ClassChange) -> str:
     return f"{row.answer}: {row.broken} broken, {row.fixed} fixed of {row.n} ({chance(row.p_worse)})"
 
 
-def _floors(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
-    """A candidate that is no worse than its champion can still be too bad to use."""
-    rates = judge_rates(row.after)
-    balanced = rates["balanced_accuracy"]
-    for name, rate in (("TPR", rates["tpr"]), ("TNR", rates["tnr"])):
-        if rate.value is not None and rate.value < policy.floor:
-            yield f"{row.key}: {name} {rate.value:.2f} is below the floor {policy.floor:.2f}"
-    if balanced.value is None or row.ceiling is None:
+def _missing(row: CriterionEvidence) -> Iterator[str]:
+    """Name the labelled chats on which a judge has no verdict."""
+    missing = row.missing
+    of, labelled = missing.of_candidate, f"{missing.labelled} labelled chats"
+    if of:
+        also = f", the champion on {_by_state(missing.champion)}" if missing.of_champion else ""
+        yield f"{row.key}: the candidate has no verdict on {_by_state(missing.candidate, labelled)}{also}"
+    elif missing.of_champion:
+        yield f"{row.key}: the champion has no verdict on {_by_state(missing.champion, labelled)}"
+
+
+def _by_state(counts: Mapping[str, int], labelled: str = "") -> str:
+    states = ", ".join(f"{n} {STATE_WORDS[state]}" for state, n in counts.items() if n)
+    return f"{sum(counts.values())}{f' of {labelled}' if labelled else ''} ({states})"
+
+
+def _floors(row: CriterionEvidence, policy: GatePolicy) -> Iterator[tuple[str, bool]]:
+    """Absolute limits that the candidate misses, and whether it is worse than the champion there.
+
+    Missing verdicts count as wrong in the comparison with the champion. A criterion that the test does not
+    revise is never worse here: noise would decide.
+    """
+    before, after = judge_rates(row.before), judge_rates(row.after)
+    for name, key, answer in zip(("TPR", "TNR"), ("tpr", "tnr"), row.classes, strict=True):
+        rate, old = after[key].value, before[key].value
+        if rate is not None and rate < policy.floor:
+            missed = f"{row.key}: {name} {rate:.2f} is below the floor {policy.floor:.2f}"
+            lost = f" and worse than the champion's ({answer.broken} broken, {answer.fixed} fixed)"
+            kept = f", not worse than the champion's{'' if old is None else f' {old:.2f}'}"
+            yield _missed(row, missed, worse=answer.change < 0, lost=lost, kept=kept)
+    balanced = after["balanced_accuracy"].value
+    if balanced is None or row.ceiling is None or row.ceiling - balanced <= policy.ceiling_gap:
         return
-    gap, limit = row.ceiling - balanced.value, points(policy.ceiling_gap)
-    if gap > policy.ceiling_gap:
-        yield f"{row.key}: balanced accuracy is {points(gap)} below the human ceiling (limit {limit})"
+    missed = (
+        f"{row.key}: balanced accuracy is {points(row.ceiling - balanced)} below the human ceiling "
+        f"(limit {points(policy.ceiling_gap)})"
+    )
+    lost, kept = " and lower than the champion's", ", not lower than the champion's"
+    yield _missed(row, missed, worse=row.balanced_change < 0, lost=lost, kept=kept)
 
 
-def _harmless(evidence: Evidence, policy: GatePolicy) -> str:
+def _missed(row: CriterionEvidence, missed: str, *, worse: bool, lost: str, kept: str) -> tuple[str, bool]:
+    if not row.revised:
+        return f"{missed}; this test does not change its prompt", False
+    return f"{missed}{lost if worse else kept}", worse
+
+
+def _harmless(evidence: Evidence, policy: GatePolicy, low: float) -> str:
     """Return the reason for a PASS."""
-    level = f"{100 * (1 - policy.bound_alpha):g}% confidence"
+    worst = _at_worst(low, policy)
     if len(evidence.blocking) == 1:
         (row,) = evidence.blocking
         counts = f"{row.key}: {row.fixed} fixed, {row.broken} broken of {row.n} chats"
-        return f"{counts}; with {level} not worse by {points(policy.single_delta(row.n))} or more"
-    low = evidence.pooled.low(policy.bound_alpha) or 0.0
-    return (
-        "no criterion got significantly worse; over all criteria the change is"
-        f" {points(low)} or better with {level}"
-    )
-
-
-def labels_to_decide(evidence: Evidence, *, policy: GatePolicy, passable: bool) -> int | None:
-    """Estimate how many more chats the gate needs to fail, or to pass if `passable`.
-
-    Returns None if 20,000 chats do not suffice. The observed rates of fixed and broken chats are taken as
-    true, so the result is an order of magnitude.
-    """
-    blocking = evidence.blocking
-    if len(blocking) == 1:
-        have, needed = blocking[0].n, _chats_alone(blocking[0], policy, passable=passable)
-    else:
-        have, needed = evidence.pooled.chats, _chats_together(evidence, policy, passable=passable)
-    return math.ceil(needed) - have if have < needed <= MOST_CHATS else None
-
-
-def _chats_alone(row: CriterionEvidence, policy: GatePolicy, *, passable: bool) -> float:
-    """Return the chats at which a criterion released alone is decided."""
-    fails = _until_worse(row, alpha=policy.single_alpha)
-    if not passable or not row.n:
-        return fails
-    chats = np.arange(max(row.n, policy.single_minimum), MOST_CHATS + 1)
-    scale = chats / row.n
-    enough = ndtri(1 - policy.bound_alpha)
-    passes = np.zeros(len(chats), dtype=bool)
-    for many in (False, True):
-        here = (chats >= policy.single_many) == many
-        margin = policy.single_margin_many if many else policy.single_margin
-        z = tango_z(row.fixed * scale[here], row.broken * scale[here], chats[here], at=-margin)
-        passes[here] = z > enough
-    return min(fails, float(chats[passes.argmax()])) if passes.any() else fails
-
-
-def _chats_together(evidence: Evidence, policy: GatePolicy, *, passable: bool) -> float:
-    """Return the chats at which several criteria are decided, by one of them or by their mean."""
-    blocking = evidence.blocking
-    alpha = policy.family_alpha / len(blocking)
-    ways = [_until_worse(row, alpha=alpha) for row in blocking]
-    ways.append(_until_mean_worse(evidence.pooled, policy))
-    if passable:
-        ways.append(_until_harmless(evidence.pooled, policy))
-    return min(ways)
-
-
-def _until_worse(row: CriterionEvidence, *, alpha: float) -> float:
-    """Return the chats at which McNemar's test finds the loss (normal approximation), or infinity."""
-    loss = row.broken - row.fixed
-    if loss <= 0:
-        return math.inf
-    return row.n * float(ndtri(alpha)) ** 2 * (row.broken + row.fixed) / loss**2
-
-
-def _until_mean_worse(pooled: PooledEvidence, policy: GatePolicy) -> float:
-    """Return the chats at which the loss of the mean is found."""
-    if pooled.z is None or pooled.z >= 0:
-        return math.inf
-    return pooled.chats * (float(ndtri(policy.pooled_alpha)) / pooled.z) ** 2
-
-
-def _until_harmless(pooled: PooledEvidence, policy: GatePolicy) -> float:
-    """Return the chats at which the bound of the mean clears the margin; infinite if the mean does not."""
-    if pooled.mean is None or pooled.error is None or pooled.mean <= -policy.pooled_margin:
-        return math.inf
-    width = float(ndtri(policy.bound_alpha)) * pooled.error
-    return pooled.chats * (width / (pooled.mean + policy.pooled_margin)) ** 2
+        return f"{counts}; {worst} (limit {signed(-policy.single_margin)})"
+    limit = signed(-policy.pooled_margin)
+    return f"no criterion got significantly worse; over all criteria {worst} (limit {limit})"
 
 
 def chance(p_value: float) -> str:
@@ -271,3 +328,12 @@ def points(share: float) -> str:
     '2.1 points'
     """
     return f"{100 * share:.1f} points".replace("-", "−")
+
+
+def signed(share: float) -> str:
+    """Format a change as percentage points.
+
+    >>> signed(-0.062), signed(0.013)
+    ('−6.2 points', '+1.3 points')
+    """
+    return f"{100 * share:+.1f} points".replace("-", "−")

@@ -15,13 +15,15 @@ SHARES = (
     "class_alpha",
     "single_alpha",
     "single_margin",
-    "single_margin_many",
     "floor",
     "ceiling_gap",
     "largest_left_out",
 )
 LONGEST_NAME = 120
-COUNTS = ("version", "class_minimum", "single_minimum", "single_many", "openings_warning")
+COUNTS = ("version", "single_minimum", "openings_warning")
+# Parameters of version 1 in stored policies: the smaller loss tolerated from `single_many` chats, and the
+# number of chats of one human answer from which the guard applied.
+RETIRED = frozenset({"class_minimum", "single_many", "single_margin_many"})
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,12 @@ class GatePolicy:
     pooled_alpha : one-sided level of the test of the mean over criteria.
     bound_alpha : one-sided level of the bounds that rule out harm.
     pooled_margin, largest_drop : tolerated loss of the mean; tolerated observed loss of one criterion.
-    class_alpha, class_minimum : one-sided level of the guard on one human answer; the chats it needs.
+    class_alpha : one-sided level of the guard on one human answer.
     single_alpha : one-sided level of the test of a criterion released alone.
     single_minimum, single_margin : chats that one criterion alone needs to pass; its tolerated loss.
-    single_many, single_margin_many : number of chats from which a smaller loss is tolerated.
     floor, ceiling_gap : minimum TPR and TNR; maximum distance of balanced accuracy from the human ceiling.
-    largest_left_out : maximum share of labelled chats without a verdict because calls failed.
+        They block where the candidate is worse than the champion; elsewhere they are cautions.
+    largest_left_out : maximum share of labelled chats without a verdict.
     confirm : whether a FAIL needs a second run of the candidate.
     authors_release : whether prompt authors may release a candidate that passed.
     openings_warning : uses of a holdout for one criterion from which pages warn.
@@ -49,23 +51,20 @@ class GatePolicy:
     Examples
     --------
     >>> GatePolicy().label
-    'start values, version 1'
+    'start values, version 2'
     """
 
     name: str = "start values"
-    version: int = 1
+    version: int = 2
     family_alpha: float = 0.025
     pooled_alpha: float = 0.025
     bound_alpha: float = 0.05
     pooled_margin: float = 0.02
     largest_drop: float = 0.08
     class_alpha: float = 0.05
-    class_minimum: int = 30
     single_alpha: float = 0.05
     single_minimum: int = 100
-    single_margin: float = 0.10
-    single_many: int = 300
-    single_margin_many: float = 0.05
+    single_margin: float = 0.08
     floor: float = 0.70
     ceiling_gap: float = 0.10
     largest_left_out: float = 0.05
@@ -87,8 +86,6 @@ class GatePolicy:
                 raise FieldProblem(name, "must be true or false")
         if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= LONGEST_NAME:
             raise FieldProblem("name", f"must be a text of at most {LONGEST_NAME} characters")
-        if self.single_many < self.single_minimum:
-            raise FieldProblem("single_many", "must not be below single_minimum")
 
     @classmethod
     def from_json(cls, parameters: Mapping[str, Any]) -> "GatePolicy":
@@ -103,15 +100,20 @@ class GatePolicy:
             )
         return cls(**parameters)
 
+    @classmethod
+    def from_stored(cls, parameters: Mapping[str, Any]) -> "GatePolicy":
+        """Build a policy from a stored version, without the parameters of earlier rules.
+
+        >>> GatePolicy.from_stored({"version": 1, "single_margin": 0.1, "single_many": 300}).single_margin
+        0.1
+        """
+        return cls.from_json({name: value for name, value in parameters.items() if name not in RETIRED})
+
     def as_json(self) -> dict[str, Any]:
         """Return all parameters by name."""
         return asdict(self)
 
     @property
     def label(self) -> str:
-        """`start values, version 1`."""
+        """`start values, version 2`."""
         return f"{self.name}, version {self.version}"
-
-    def single_delta(self, n: int) -> float:
-        """Return the tolerated loss of a criterion released alone, at `n` chats."""
-        return self.single_margin_many if n >= self.single_many else self.single_margin

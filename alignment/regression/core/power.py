@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, gammaln, xlogy
 
 from alignment.regression.core.policy import GatePolicy
+from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, need_of
 
 # The loss for which pages state the power.
 LOSS = 0.06
@@ -52,12 +53,15 @@ def gate_power(n: int, *, criteria: int, policy: GatePolicy) -> str:
     >>> gate_power(100, criteria=13, policy=GatePolicy())
     'With 100 labelled chats a loss of 6 points of one criterion is mostly missed (found in 14%).'
     >>> gate_power(40, criteria=1, policy=GatePolicy())
-    '40 labelled chats are too few to pass. 100 are needed.'
+    '40 labelled chats are too few to pass. Label 60 more for the gate, 100 in all.'
     """
     if criteria == 0:
         return "No criterion of this test can block: for information only."
     if criteria == 1 and n < policy.single_minimum:
-        return f"{n:,} labelled chats are too few to pass. {policy.single_minimum:,} are needed."
+        least = Minimums(gate_alone=policy.single_minimum)
+        more = need_of(Decision.GATE_ALONE, LabelCounts(n, 0), least).missing_chats
+        start = f"{n:,} labelled chats are too few to pass"
+        return f"{start}. Label {more:,} more for the gate, {least.gate_alone:,} in all."
     alpha = policy.single_alpha if criteria == 1 else policy.family_alpha / criteria
     power = chance_found(min(n, MANY), loss=LOSS, alpha=alpha)
     words = next(words for least, words in WORDS if power >= least)

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from django.db.models import Count, Max
 
-from alignment.models.regressions import HoldoutOpening
+from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.regression.core import GatePolicy
 from alignment.regression.queries.policy_page import policy_revised
+from alignment.regression.queries.tests import gate_policy
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
@@ -37,9 +38,29 @@ def holdout_uses(
     counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
     if policy is None:
         chosen = policy_revised()
-        policy = GatePolicy.from_json(chosen.parameters) if chosen else GatePolicy()
+        policy = gate_policy(chosen) if chosen else GatePolicy()
     limit = policy.openings_warning
     return [
         HoldoutUse(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
         for name, key, n, last in counted.order_by("-n", "chat_set__name", "criterion__key")
     ]
+
+
+def openings_of(test: RegressionTest) -> list[HoldoutUse]:
+    """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
+    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
+    return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
+
+
+def holdout_warning(test: RegressionTest) -> str:
+    """Return a warning if the test's holdout has been used often; '' if not."""
+    often = [use for use in openings_of(test) if use.often]
+    if not often:
+        return ""
+    most, others = often[0], len(often) - 1
+    more = f" and {others} other criteri{'a' if others > 1 else 'on'}" if others else ""
+    by = f"by {test.created_by}" if test.created_by else "without a name (--by NAME)"
+    return (
+        f"the holdout of {most.chat_set} was used {most.times} times for {most.criterion}{more}, this time"
+        f" {by}. Each use makes a pass less reliable: test on dev, and label new chats for the holdout"
+    )

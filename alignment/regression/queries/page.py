@@ -11,8 +11,8 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
-from alignment.regression.queries.holdout_access import HoldoutUse, holdout_uses
-from alignment.regression.queries.tests import gate_policy
+from alignment.regression.core import advice_of
+from alignment.regression.queries.holdout_access import openings_of
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
@@ -23,7 +23,7 @@ from evaluation.runs.queries import run_page
 from evaluation.runs.queries.progress import RunProgress, run_progress, units_a_minute
 from labeling.models.chats import Split
 from labeling.models.people import User
-from labeling.models.rubric import Criterion, Tier
+from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 RUNS = (
     ("baseline_run", "Champion"),
@@ -74,8 +74,9 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "gate": _gate(test),
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
-        "more_labels": body.get("more_labels"),
-        "openings": _openings(test),
+        "cautions": body.get("cautions", ()),
+        "advice": advice_of(body),
+        "openings": openings_of(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
     }
@@ -102,12 +103,6 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
         "cost": None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
         "seconds_left": _seconds_left(rows),
     }
-
-
-def _openings(test: RegressionTest) -> list[HoldoutUse]:
-    """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
-    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
-    return holdout_uses(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:
@@ -157,8 +152,13 @@ def _versions(test: RegressionTest) -> dict[str, tuple[int | None, int | None]]:
 
 def _shown(test: RegressionTest, criteria: Any, *, linked: bool) -> list[dict[str, Any]]:
     """Return the counts of each criterion for the page."""
-    versions = _versions(test)
-    return [_criterion(test, counts, versions, linked=linked) for counts in criteria]
+    versions, keys = _versions(test), [counts["key"] for counts in criteria]
+    texts = CriterionVersion.objects.filter(criterion__key__in=keys).order_by("number")
+    passes = dict(texts.values_list("criterion__key", "passes_when"))
+    return [
+        _criterion(test, counts, versions, linked=linked) | {"passes_when": passes.get(counts["key"], True)}
+        for counts in criteria
+    ]
 
 
 def _criterion(

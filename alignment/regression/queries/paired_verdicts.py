@@ -27,7 +27,11 @@ def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> P
     """
     data = report_data(Scope(test.chat_set, test.baseline_run, only=only))
     verdicts = judge_codes(candidate, only=only)
-    pairs = (_paired(row, verdicts.get(row.spec.key)) for row in data.criteria)
+    revised = test.candidate.criterion.key if test.candidate else ""
+    pairs = (
+        _paired(row, verdicts.get(row.spec.key), revised=revised in ("", row.spec.key))
+        for row in data.criteria
+    )
     return PairedAnswers(data.chat_ids, tuple(pair for pair in pairs if pair is not None))
 
 
@@ -36,7 +40,7 @@ def judge_codes(run: Run, *, only: str = "") -> dict[str, Codes]:
     return judge_answers(Scope(run.chat_set, run, only=only))
 
 
-def _paired(human: CriterionData, candidate: Codes | None) -> PairedVerdicts | None:
+def _paired(human: CriterionData, candidate: Codes | None, *, revised: bool) -> PairedVerdicts | None:
     """Return None unless both judges have the criterion: a baseline may have one retired since."""
     if human.judge is None or candidate is None:
         return None
@@ -47,4 +51,5 @@ def _paired(human: CriterionData, candidate: Codes | None) -> PairedVerdicts | N
         champion=human.judge,
         candidate=candidate,
         ceiling=leave_one_rater_out(human.counts).balanced_accuracy,
+        revised=revised,
     )

@@ -2,13 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count
 
 from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
+from alignment.regression.core import GatePolicy
+from alignment.reports.queries.label_minimums import label_minimums
+from alignment.statistics.label_needs import LabelCounts, Minimums, label_summary, needs
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import FINISHED, Run
 from evaluation.prompts.queries.versions import champions
@@ -20,11 +23,19 @@ from labeling.models.rubric import Criterion, Tier
 
 @dataclass(frozen=True, slots=True)
 class LabelledChats:
-    """Numbers of chats with human True and False on a criterion."""
+    """Numbers of chats with human True and False on a criterion; `minimums`: what the policies require."""
 
     criterion: Criterion
     true: int
     false: int
+    minimums: Minimums
+
+    @property
+    def more(self) -> str:
+        """The labels that a status, ±6 points and the gate need, in words; '' if there are enough."""
+        return label_summary(
+            needs(LabelCounts(self.true, self.false, tier=self.criterion.tier), self.minimums)
+        )
 
     @property
     def n(self) -> int:
@@ -38,7 +49,7 @@ class LabelledChats:
 
 
 def labelled_chats(
-    *, chat_set: ChatSet, split: str, keys: Collection[str], user: User
+    *, chat_set: ChatSet, split: str, keys: Collection[str], user: User, policy: GatePolicy
 ) -> list[LabelledChats]:
     """Count chats of the split ('' means all) with human True or False, by criterion in the order of `keys`.
 
@@ -56,7 +67,8 @@ def labelled_chats(
         counts[criterion][state] = n
     by_key = {row.key: row for row in rows}
     pairs = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
-    return [LabelledChats(row, n.get("true", 0), n.get("false", 0)) for row, n in pairs]
+    minimums = replace(label_minimums(), gate_alone=policy.single_minimum)
+    return [LabelledChats(row, n.get("true", 0), n.get("false", 0), minimums) for row, n in pairs]
 
 
 def opens_holdout(*, chat_set: ChatSet, split: str) -> bool:

@@ -1,6 +1,7 @@
 """Gate policies on pages and in the API, with a description of each limit."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from alignment.models.regressions import Policy
@@ -43,8 +44,6 @@ LIMITS = (
             Limit("single_alpha", "Fail if it got worse, at p", "level"),
             Limit("single_minimum", "Labelled chats needed to pass", "chats"),
             Limit("single_margin", "Loss to rule out", "points"),
-            Limit("single_many", "Labelled chats for the smaller margin", "chats"),
-            Limit("single_margin_many", "Smaller loss to rule out", "points"),
         ),
     ),
     Limits(
@@ -52,10 +51,9 @@ LIMITS = (
         (
             Limit("bound_alpha", "Error level for ruling out losses", "level"),
             Limit("class_alpha", "Inconclusive if chats with one human answer got worse, at p", "level"),
-            Limit("class_minimum", "Chats with that answer needed", "chats"),
-            Limit("floor", "Minimum TPR and TNR of the candidate", "share"),
-            Limit("ceiling_gap", "Largest gap to the human ceiling", "points"),
-            Limit("largest_left_out", "Labelled chats with failed calls, at most", "share"),
+            Limit("floor", "Minimum TPR and TNR if worse than the champion", "share"),
+            Limit("ceiling_gap", "Largest gap to the human ceiling if worse than the champion", "points"),
+            Limit("largest_left_out", "Labelled chats without a verdict, at most", "share"),
             Limit("openings_warning", "Warn after this many uses of the holdout", "times"),
         ),
     ),
@@ -67,16 +65,24 @@ LIMITS = (
         ),
     ),
 )
+# Limits of version 1, for the changes of stored versions.
+EARLIER_LIMITS = (
+    Limit("single_many", "Labelled chats for the smaller margin", "chats"),
+    Limit("single_margin_many", "Smaller loss to rule out", "points"),
+    Limit("class_minimum", "Chats with one human answer needed", "chats"),
+)
 
 
 def in_words(limit: Limit, value: Any) -> str:
-    """Format a limit with its unit.
+    """Format a limit with its unit; None is a limit that a version does not have.
 
     >>> in_words(Limit("floor", "Least", "share"), 0.7)
     '70%'
     >>> in_words(Limit("confirm", "Twice", "yes"), False)
     'no'
     """
+    if value is None:
+        return "none"
     if limit.unit == "yes":
         return "yes" if value else "no"
     if limit.unit == "points":
@@ -87,12 +93,20 @@ def in_words(limit: Limit, value: Any) -> str:
 
 
 def policy_revised() -> Policy | None:
-    """Return the newest policy that a user created, the current one; None while the start values apply.
+    """Return the newest policy that a user created, the current one; None while the start values apply."""
+    return Policy.objects.revised()
 
-    A policy file of one test (regress --policy) does not become current.
+
+def start_values(stored: Iterable[Policy]) -> GatePolicy:
+    """Return the start values under the first version that is free or already theirs.
+
+    stored : the stored policies. A lead or a policy file may have used the version for other limits.
     """
-    rows = Policy.objects.filter(kind=Policy.Kind.GATE, created_by__isnull=False)
-    return rows.select_related("created_by").order_by("-id").first()
+    start = GatePolicy()
+    taken = {row.version: row.parameters for row in stored if row.name == start.name}
+    while taken.get(start.version, start.as_json()) != start.as_json():
+        start = replace(start, version=start.version + 1)
+    return start
 
 
 def policies_page() -> dict[str, Any]:
@@ -129,7 +143,7 @@ def policy_body(row: Policy, *, in_force: bool) -> dict[str, Any]:
 
 def _start(rows: list[Policy]) -> Policy:
     """Return the start values, stored or not."""
-    start = GatePolicy()
+    start = start_values(rows)
     stored = (row for row in rows if (row.name, row.version) == (start.name, start.version))
     return next(
         stored,
@@ -152,10 +166,9 @@ def _changes(row: Policy, before: dict[str, Any]) -> list[dict[str, str]]:
     return [
         {
             "words": limit.words,
-            "before": in_words(limit, before[limit.name]),
-            "after": in_words(limit, row.parameters[limit.name]),
+            "before": in_words(limit, before.get(limit.name)),
+            "after": in_words(limit, row.parameters.get(limit.name)),
         }
-        for group in LIMITS
-        for limit in group.limits
-        if row.parameters.get(limit.name, before[limit.name]) != before[limit.name]
+        for limit in (*(limit for group in LIMITS for limit in group.limits), *EARLIER_LIMITS)
+        if row.parameters.get(limit.name) != before.get(limit.name)
     ]

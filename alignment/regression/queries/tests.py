@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from alignment.models.regressions import Policy, RegressionTest
-from alignment.regression.core import Evidence, GatePolicy, count_evidence
+from alignment.regression.core import Evidence, GatePolicy, advice_of, count_evidence, no_verdict_words
 from alignment.regression.queries.paired_verdicts import paired_answers
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
@@ -19,7 +19,7 @@ Content = tuple[int, str]
 
 def gate_policy(row: Policy) -> GatePolicy:
     """Return the limits of a stored policy."""
-    return GatePolicy.from_json(row.parameters)
+    return GatePolicy.from_stored(row.parameters)
 
 
 def evidence_of(test: RegressionTest, *, candidate: Run) -> Evidence:
@@ -76,6 +76,7 @@ def regression_answer(test: RegressionTest) -> dict[str, Any]:
         **(test.body or {}),
         "gate": test.result,
         "reasons": test.reasons,
+        "policy_version": gate_policy(test.policy).label,
         "test": test.pk,
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
@@ -94,16 +95,18 @@ def regression_text(test: RegressionTest) -> str:
     """Format the result for the terminal: answer, reasons, and one line per criterion."""
     body = test.body or {}
     lines = [f"{test.get_result_display().upper()}: {'; '.join(test.reasons)}"]
+    lines += [f"caution: {caution}" for caution in body.get("cautions", ())]
     lines += [_line(criterion) for criterion in body.get("criteria", ())]
-    if body.get("more_labels"):
-        lines.append(f"about {body['more_labels']:,} more labelled chats are needed")
+    if advice := advice_of(body):
+        lines.append(advice)
     return "\n".join(lines)
 
 
 def _line(row: dict[str, Any]) -> str:
     rates = [f"{name} {_share(row['before'][key])} → {_share(row['after'][key])}" for name, key in RATES]
     counts = f"{row['fixed']} fixed, {row['broken']} broken of {row['n']}"
-    return f"{row['key']}: {counts}; {', '.join(rates)}"
+    before, after = no_verdict_words(row["before"]), no_verdict_words(row["after"])
+    return f"{row['key']}: {counts}; no verdict {before} → {after}; {', '.join(rates)}"
 
 
 def _share(estimate: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from django.db.models import Max
 
 from alignment.models.regressions import Policy
 from alignment.regression.core import GatePolicy
-from alignment.regression.queries.policy_page import policy_revised
+from alignment.regression.queries.policy_page import policy_revised, start_values
 from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.people.services.audit import audit
@@ -15,7 +15,7 @@ from labeling.people.services.audit import audit
 
 def policy_in_force() -> Policy:
     """Return the current policy: the newest revision, or the start values."""
-    return policy_revised() or policy_ensure(GatePolicy())
+    return policy_revised() or policy_ensure(start_values(Policy.objects.filter(kind=Policy.Kind.GATE)))
 
 
 def policy_ensure(policy: GatePolicy) -> Policy:

@@ -4,7 +4,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
+from alignment.regression.queries.candidate_tests import override_reasons
 from alignment.regression.queries.policy_page import policy_revised
+from alignment.regression.queries.prompt_errors import prompt_problem
 from alignment.regression.queries.tests import changed_by_judges, gate_policy
 from common.problems import InputProblem
 from evaluation.judges.queries.profiles import default_profile
@@ -26,8 +28,10 @@ class ReleaseRefused(InputProblem):
 def release(*, test: RegressionTest, by: User, reason: str = "", override: bool = False) -> RegressionTest:
     """Make the candidate the champion for new runs; existing runs keep their prompts.
 
-    A candidate that did not pass needs `override` and a reason, which stay visible.
-    Raises ReleaseRefused if the test is not over, already released, or outdated by another champion.
+    A candidate needs `override` and a reason, which stay visible, unless the test passed under the policy in
+    force and no newest test of the candidate on another set or split failed.
+    Raises ReleaseRefused if the test is not over, already released, or outdated by another champion, or if a
+    prompt has errors.
     """
     test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
     # The lock serialises releases of one criterion: the second sees the first one's champion.
@@ -35,29 +39,29 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     list(Criterion.objects.select_for_update(no_key=True).filter(pk__in=tested).order_by("pk"))
     if test.candidate_profile_id is not None:
         profiles_lock()  # likewise for the default profile
-    _check(test, reason=reason, override=override)
-    passed = test.result == RegressionTest.Result.PASS
+    against = _check(test, reason=reason, override=override)
     why = reason.strip() or f"Regression test {test.pk} passed"
     for version in _new_champions(test):
-        prompt_promote(version=version, reason=why, by=by, overridden=not passed)
+        prompt_promote(version=version, reason=why, by=by, overridden=bool(against))
     if (profile := _new_profile(test)) is not None:
         profile_make_default(profile=profile)
     test.released_by, test.released_at = by, timezone.now()
-    test.release_reason, test.overridden = why, not passed
+    test.release_reason, test.overridden = why, bool(against)
     test.save(update_fields=["released_by", "released_at", "release_reason", "overridden"])
-    audit(actor=by, verb="release", obj=test, overridden=test.overridden, reason=why)
+    audit(actor=by, verb="release", obj=test, overridden=test.overridden, reason=why, against=list(against))
     return test
 
 
 def may_release(*, test: RegressionTest, user: User) -> bool:
-    """Tell whether the user may release: leads, and authors if the current policy allows it after a pass."""
+    """Tell whether the user may release: leads, and authors without an override if the policy allows it."""
     if user.has_perm("labeling.release_prompts"):
         return True
     if test.result != RegressionTest.Result.PASS or not user.has_perm("labeling.edit_prompts"):
         return False
     # The start values do not let authors release, so without a revision the answer is no.
     in_force = policy_revised()
-    return in_force == test.policy and gate_policy(test.policy).authors_release
+    allowed = in_force == test.policy and gate_policy(test.policy).authors_release
+    return allowed and not override_reasons(test)
 
 
 def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
@@ -68,25 +72,29 @@ def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
 def release_problem(test: RegressionTest) -> str:
     """Return why the candidate cannot be released now, for any user; '' if it can.
 
-    A test is outdated by another champion, another default profile, or a changed profile.
+    A test is outdated by another champion, another default profile, or a changed profile. No override
+    releases a prompt with errors.
     """
     if test.state != RegressionTest.State.DONE:
         return f"regression test {test.pk} is not finished"
     if test.released_at is not None:
         return f"regression test {test.pk} is already released"
-    profile = _new_profile(test)
-    if not _new_champions(test) and (profile is None or profile.is_default):
+    profile, versions = _new_profile(test), _new_champions(test)
+    if not versions and (profile is None or profile.is_default):
         return "nothing to release: new runs already use this candidate"
-    return _other_recipe(test, profile) or _other_champion(test)
+    return _other_recipe(test, profile) or _other_champion(test) or prompt_problem(versions)
 
 
-def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
+def _check(test: RegressionTest, *, reason: str, override: bool) -> tuple[str, ...]:
+    """Return what the release overrides; empty if it needs no override."""
     if problem := release_problem(test):
         raise ReleaseRefused(problem)
-    if test.result != RegressionTest.Result.PASS and not override:
-        raise ReleaseRefused(f"regression test {test.pk} did not pass: release it with an override")
+    against = override_reasons(test)
+    if against and not override:
+        raise ReleaseRefused(f"{'; '.join(against)}: release it with an override")
     if override and not reason.strip():
         raise ReleaseRefused("enter a reason for the override")
+    return against
 
 
 def _new_champions(test: RegressionTest) -> list[PromptVersion]:

@@ -20,6 +20,7 @@ from alignment.regression.services.tests import (
     judged_criteria,
     nothing_new,
     prompt_test_start,
+    refuse_errors,
     tested_criteria,
 )
 from evaluation.gateway.current import current_endpoint
@@ -163,6 +164,8 @@ def regression_estimate(wish: RegressionRequest) -> RegressionEstimate:
 
     Sends no request and writes nothing. Raises the same problems as regression_start.
     """
+    prompts = [wish.candidate] if wish.candidate else wish.prompts
+    refuse_errors(prompts)
     keys, endpoint = tested_keys(wish), current_endpoint()
     run = RunChoice(criteria=keys, split=wish.choice.split, budget_usd=wish.choice.budget_usd)
     candidate = planned_for(
@@ -170,7 +173,7 @@ def regression_estimate(wish: RegressionRequest) -> RegressionEstimate:
         judge=wish.judge or wish.choice.judge,
         run=run,
         endpoint=endpoint,
-        prompts=[wish.candidate] if wish.candidate else wish.prompts,
+        prompts=prompts,
     )
     champion = (
         planned_as(wish.baseline, budget_usd=wish.choice.budget_usd)
@@ -211,8 +214,8 @@ def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User
     Small numbers of hidden holdout chats are excluded from the counts.
     """
     choice = wish.choice
-    counts = labelled_chats(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
     policy = gate_policy(choice.policy)
+    counts = labelled_chats(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by, policy=policy)
     opens = opens_holdout(chat_set=choice.chat_set, split=choice.split)
     criteria = [row.criterion for row in counts]
     opened = holdout_uses(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []

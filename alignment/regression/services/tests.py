@@ -1,12 +1,14 @@
 """Start and cancel regression tests: champion and candidate over the same labelled chats."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import transaction
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
+from alignment.regression.core import RETIRED
+from alignment.regression.queries.prompt_errors import prompt_problem
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
@@ -64,9 +66,11 @@ def prompt_test_start(
 ) -> RegressionTest:
     """Test a prompt version against its criterion's champion, on the criteria of the same call.
 
-    Records each use of the holdout. Raises RegressionRefused; RunRefused and InputProblem as run_start does.
+    Records each use of the holdout. Raises RegressionRefused, also for a prompt with errors; RunRefused and
+    InputProblem as run_start does.
     """
     criterion = candidate.criterion
+    refuse_errors([candidate])
     if champions_ensure(criteria=[criterion])[criterion.pk].pk == candidate.pk:
         raise RegressionRefused(nothing_new(candidate))
     keys = tested_criteria(criterion=criterion, choice=choice)
@@ -79,13 +83,15 @@ def prompt_test_start(
     )
 
 
-def prompt_test_continue(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
+def prompt_test_continue(
+    *, candidate: PromptVersion, choice: RegressionChoice, by: User | None = None
+) -> RegressionTest:
     """Continue the same test if an earlier command did not finish it, otherwise start one.
 
     Tests on workers are not continued here. Raises as prompt_test_start does.
     """
     with transaction.atomic():
-        test = prompt_test_start(candidate=candidate, choice=choice)
+        test = prompt_test_start(candidate=candidate, choice=choice, by=by)
         if (same := _same_open_test(test)) is None:
             return test
         transaction.set_rollback(True)
@@ -108,6 +114,7 @@ def judge_test_start(
 
     Raises RegressionRefused if nothing differs, or for a baseline over other chats; otherwise as above.
     """
+    refuse_errors(prompts)
     if baseline is None:
         keys = judged_criteria(choice=choice)
         first = _run(choice, keys, by, judge=choice.judge)
@@ -145,6 +152,12 @@ def nothing_new(candidate: PromptVersion | None) -> str:
     if champion is not None and champion.pk == candidate.pk:
         return f"version {candidate.number} of {criterion.name} is already the champion"
     return f"version {candidate.number} of {criterion.name} has the same text as its champion"
+
+
+def refuse_errors(prompts: Iterable[PromptVersion]) -> None:
+    """Raise RegressionRefused for a prompt with errors: a test of it would be paid for nothing."""
+    if problem := prompt_problem(prompts):
+        raise RegressionRefused(f"{problem}. Correct them in a new version")
 
 
 def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[str, ...]:
@@ -267,6 +280,10 @@ def _test(
     by: User | None,
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
+    if not RETIRED.isdisjoint(choice.policy.parameters):
+        raise RegressionRefused(
+            f"the policy {choice.policy} belongs to earlier rules of the gate: choose a later version"
+        )
     noise = _noise_run(choice, baseline, by) if choice.noise else None
     _lock_criteria(tested)
     test = RegressionTest.objects.create(

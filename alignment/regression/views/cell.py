@@ -42,10 +42,12 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
     readable, listed = tested.readable(cell, CellFilter()), tested.readable(cell, narrow)
     page = Paginator(listed, PAGE).get_page(request.GET.get("page"))
     total, hidden = tested.total(cell), tested.concealed or tested.own.chats > 0
+    text = newest_versions(criteria=[criterion])[criterion.pk]
     context: dict[str, Any] = {
         "test": tested.test,
         "criterion": criterion,
-        "question": newest_versions(criteria=[criterion])[criterion.pk].question,
+        "question": text.question,
+        "passes_when": text.passes_when,
         "cell": {"name": NAMES[cell], "meaning": MEANINGS[cell]},
         "page_obj": page,
         "items": cell_rows(tested, list(page), narrow.query(cell=cell)),

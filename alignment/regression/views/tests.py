@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.regression.forms.tests import OverrideForm
+from alignment.regression.queries.candidate_tests import candidate_tests, override_reasons
 from alignment.regression.queries.page import (
     regression_name,
     regression_page,
@@ -82,14 +83,14 @@ def regression_act(request: HttpRequest, test_id: int, act: str) -> HttpResponse
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
-    """Release the candidate; if it did not pass, only with a reason.
+    """Release the candidate; if that needs an override, only with a reason.
 
     After a refusal the page shows the problem and keeps the reason.
     """
     test, user = get_object_or_404(regression_tests(), pk=test_id), cast(User, request.user)
     if not may_release(test=test, user=user):
         raise Http404
-    override = test.result != RegressionTest.Result.PASS
+    override = test.state == RegressionTest.State.DONE and bool(override_reasons(test))
     form = OverrideForm(request.POST)
     try:
         if override and not form.is_valid():
@@ -108,6 +109,9 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
 def _page(request: HttpRequest, test: RegressionTest, override: OverrideForm) -> HttpResponse:
     user = cast(User, request.user)
     more = {"name": regression_name(test), "override": override}
+    tests = candidate_tests(test)
+    decided = test.state == RegressionTest.State.DONE
+    more |= {"tests": tests, "needs_override": override_reasons(test, tests) if decided else ()}
     context = regression_page(test, user) | _can(test, user) | more
     return render(request, "alignment/regression/detail.html", context)
 

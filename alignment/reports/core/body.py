@@ -44,9 +44,9 @@ def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[s
     return {
         "chats": len(data.chat_ids),
         "criteria": [criterion_entry(data, one, policy=policy, seed=seed) for one in data.criteria],
-        "dimensions": _dimensions(data, seed),
-        "tiers": _tiers(data, seed),
-        "overall": pooled(data, data.criteria, seed=seed),
+        "dimensions": _dimensions(data),
+        "tiers": _tiers(data),
+        "overall": pooled(data, data.criteria),
         "disagreements": first,
         "disagreements_total": total,
         "policy": policy.as_json(),
@@ -61,17 +61,17 @@ def _grouped(data: ReportData, key: Callable[[CriterionData], str]) -> dict[str,
     return groups
 
 
-def _dimensions(data: ReportData, seed: int) -> list[dict[str, Any]]:
+def _dimensions(data: ReportData) -> list[dict[str, Any]]:
     """Return the dimensions in the rubric's order."""
     groups = _grouped(data, lambda criterion: criterion.spec.dimension)
     return [
-        {"key": key, **pooled(data, group, seed=seed), "name": group[0].spec.dimension_name}
+        {"key": key, **pooled(data, group), "name": group[0].spec.dimension_name}
         for key, group in groups.items()
     ]
 
 
-def _tiers(data: ReportData, seed: int) -> list[dict[str, Any]]:
+def _tiers(data: ReportData) -> list[dict[str, Any]]:
     """Return the tiers in the order of TIERS, unknown ones last."""
     groups = _grouped(data, lambda criterion: criterion.spec.tier)
     order = sorted(groups, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
-    return [{"key": tier, **pooled(data, groups[tier], seed=seed)} for tier in order]
+    return [{"key": tier, **pooled(data, groups[tier])} for tier in order]

@@ -1,5 +1,7 @@
 """Cautions: sentences about a judge's statistics that are easily misread."""
 
+from collections.abc import Mapping
+
 from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.comparison.core.tally import Tally
 from alignment.statistics.agreement import Confusion
@@ -64,6 +66,28 @@ def _unused(chats: int) -> str:
         f"labels of {chats} chats are excluded: the chats were sampled by topic or by another judge's"
         " verdicts, and other chats with the same verdict had no chance of selection"
     )
+
+
+def carried_caution(carried: Mapping[str, int], *, labels: int) -> str:
+    """Return which of a criterion's `labels` raters gave to other questions; empty if there are none.
+
+    `carried` : number of labels that carried over, by key of the retired criterion; several after a merge.
+
+    Examples
+    --------
+    >>> carried_caution({"polite": 30}, labels=120)[:52]
+    '30 of 120 labels were carried over from polite: rate'
+    """
+    if not carried:
+        return ""
+    *first, last = carried
+    names = f"{', '.join(first)} and {last}" if first else last
+    effect = (
+        "raters answered those questions, and chats on which their consensuses differ were excluded"
+        if first
+        else "raters answered that question, not this one"
+    )
+    return f"{sum(carried.values()):,} of {labels:,} labels were carried over from {names}: {effect}"
 
 
 def pass_rate_cautions(counts: Tally, *, corrected: bool) -> tuple[str, ...]:

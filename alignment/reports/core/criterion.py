@@ -6,10 +6,11 @@ from typing import Any
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
-from alignment.reports.core.cautions import cautions, pass_rate_cautions
+from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import (
     AVERAGED,
+    MOST_FREQUENT,
     NAMES,
     PREVALENCE,
     averaged_statistics,
@@ -27,7 +28,15 @@ from alignment.reports.core.pass_rates import (
     passing,
 )
 from alignment.reports.core.pooled import NO_RUN
-from alignment.reports.core.status import DIRECTIONAL, Abstentions, Decision, StatusPolicy, decide_status
+from alignment.reports.core.sensitivity import sensitivity
+from alignment.reports.core.status import (
+    DIRECTIONAL,
+    Abstentions,
+    Decision,
+    HumanLabels,
+    StatusPolicy,
+    decide_status,
+)
 from alignment.reports.core.weighted import (
     abstention_share,
     human_share,
@@ -61,6 +70,11 @@ class _Input:
         return int((answered & (self.data.inverse > 0)).sum())
 
     @property
+    def labels(self) -> int:
+        """Number of labels of all raters."""
+        return int(self.data.counts.sum())
+
+    @property
     def method(self) -> Method | None:
         """The method that corrects the judge's pass rate."""
         if self.by_verdict:
@@ -80,18 +94,13 @@ def criterion_entry(
     policy : the limits that decide the status.
     seed : seed of every bootstrap.
     """
-    each = report.each_rater
-    if not (data.human == HumanCode.UNLABELLED).any():
-        data = replace(data, inverse=None)  # no unlabelled chats to represent
-    parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
-    if parts.by_verdict and not represents(data):
-        data = data.without_sampled
-        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
+    each, parts = report.each_rater, _input(report, data, policy=policy, seed=seed)
+    data = parts.data
     judged = _judge_statistics(parts)
     raters = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts, judged)
     corrected_by = _corrected_by(parts, rates["judge_corrected"])
-    decision = _decision(parts, judged)
+    decision = _decision(parts, judged, raters.body)
     return {
         **_identity(data),
         **_counts(parts),
@@ -100,11 +109,15 @@ def criterion_entry(
         "pass_rate": {name: _rate_json(rate) for name, rate in rates.items()},
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
-        "cautions": _cautions(parts, judged, corrected=corrected_by is not None),
+        "cautions": [*_cautions(parts, judged, corrected=corrected_by is not None), *decision.cautions],
+        "carried": _carried(parts),
         "drawn_by_verdict": parts.by_verdict,
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
+        "without_verdict": parts.tally.without_verdict if parts.tally.has_run else None,
+        "sensitivity": sensitivity(data, weighted=parts.by_verdict > 0) if judged and not each else None,
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
+        MOST_FREQUENT: _most_frequent_accuracy(parts, judged),
         "policy": policy.label,
         "questions": data.questions.as_json(),
         "undefined": {
@@ -114,6 +127,18 @@ def criterion_entry(
             **undefined_reasons({f"pass_rate.{name}": rate for name, rate in rates.items() if rate}),
         },
     }
+
+
+def _input(report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int) -> _Input:
+    """Return the answers that the statistics use: without sampled labels that represent no others."""
+    each = report.each_rater
+    if not (data.human == HumanCode.UNLABELLED).any():
+        data = replace(data, inverse=None)  # no unlabelled chats to represent
+    parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
+    if parts.by_verdict and not represents(data):
+        data = data.without_sampled
+        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
+    return parts
 
 
 def _identity(data: CriterionData) -> dict[str, Any]:
@@ -187,6 +212,21 @@ def _prevalence(parts: _Input) -> Estimate:
     return Estimate((_human_true(parts) or 0) / n) if n else Estimate(None, reason=NO_ANSWER)
 
 
+def _most_frequent_accuracy(parts: _Input, judged: Mapping[str, Estimate]) -> float | None:
+    """Return the accuracy of always giving the most frequent human answer, on the compared chats.
+
+    Against each rater it is the best constant answer's accuracy, averaged over raters like the judge's.
+    """
+    if not judged:
+        return None
+    if not parts.each_rater:
+        share = judged.get(PREVALENCE, _prevalence(parts)).value
+    else:
+        shares = [table.human_true / table.n for table in parts.data.rater_tables.values() if table.n]
+        share = sum(shares) / len(shares) if shares else None
+    return None if share is None else max(share, 1 - share)
+
+
 def _pass_rates(parts: _Input, judged: Mapping[str, Estimate]) -> dict[str, Estimate | None]:
     good = parts.data.spec.passes_when
     human = (
@@ -219,13 +259,23 @@ def _corrected_by(parts: _Input, rate: Estimate | None) -> str | None:
 
 
 def _cautions(parts: _Input, judged: dict[str, Estimate], *, corrected: bool) -> list[str]:
-    """Return the cautions; none without a run or against each rater, where no single table exists."""
+    """Return the cautions; without a run or against each rater no single table has any."""
+    carried = carried_caution(parts.data.carried, labels=parts.labels)
+    of_labels = [carried] if carried else []
     if not judged or parts.each_rater:
-        return []
+        return of_labels
     kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
     sampled = {"by_verdict": parts.by_verdict, "unused": parts.unused}
     of_table = cautions(parts.tally.table, kappa=kappa, balanced=balanced, **sampled)
-    return [*of_table, *pass_rate_cautions(parts.tally, corrected=corrected)]
+    return [*of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
+
+
+def _carried(parts: _Input) -> dict[str, Any] | None:
+    """Count the labels that carried over from other criteria."""
+    carried = parts.data.carried
+    if not carried:
+        return None
+    return {"labels": sum(carried.values()), "of": parts.labels, "from": list(carried)}
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:
@@ -238,7 +288,7 @@ def _abstention(parts: _Input, code: HumanCode) -> Abstentions:
     return Abstentions(parts.tally.unjudged(code), parts.tally.abstentions(code), share)
 
 
-def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:
+def _decision(parts: _Input, judged: dict[str, Estimate], agreement: Mapping[str, Any]) -> Decision:
     tier = parts.data.spec.tier
     directional = (DIRECTIONAL,) if tier == "subjective" else ()
     if not judged or parts.each_rater:
@@ -248,6 +298,7 @@ def _decision(parts: _Input, judged: dict[str, Estimate]) -> Decision:
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
+        labels=HumanLabels(parts.tally.labelled, parts.tally.human(HumanCode.UNRESOLVED), agreement),
         open_true=_abstention(parts, HumanCode.TRUE),
         open_false=_abstention(parts, HumanCode.FALSE),
         policy=parts.policy,

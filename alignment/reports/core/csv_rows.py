@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from alignment.comparison.core.outcomes import Outcome, outcome_counts
 from alignment.reports.core.pooled import POOLED
 from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 
 CELLS = ("tp", "fn", "fp", "tn")
+OUTCOME_COLUMNS = {Outcome.MISSED_FAILURE: "missed_failures", Outcome.FALSE_ALARM: "false_alarms"}
 COUNTS = columns(Table.CSV_COUNTS)
 STATISTICS = (*columns(Table.CSV_JUDGE), *columns(Table.CSV_RATERS), *columns(Table.CSV_RATES))
 POOLED_STATISTICS = tuple(BY_KEY[name] for name in POOLED)
@@ -27,13 +29,15 @@ def column_of(statistic: Statistic) -> str:
 
 HEAD = (
     *("level", "key", "name", "dimension", "tier", "passes_when"),
-    *("status", "reasons", "cautions", "flags", "prevalence"),
+    *("status", "reasons", "cautions", "flags", "prevalence", "most_frequent_accuracy"),
     *(column_of(one) for one in COUNTS),
     *("unjudged_true", "unjudged_false", "drawn_by_verdict"),
     *CELLS,
+    *OUTCOME_COLUMNS.values(),
     *("raters", "overlap"),
     *(f"{column_of(one)}{end}" for one in STATISTICS for end in ("", "_low", "_high")),
     "corrected_by",
+    *("criteria_averaged", "criteria_left_out"),
     *("question_version", "question_hash", "prompt_version", "prompt_hash"),
     *SCOPE,
 )
@@ -70,6 +74,7 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
     return {
         "level": "criterion",
         "name": pinned["name"],
+        "most_frequent_accuracy": row.get("most_frequent_accuracy"),
         **{name: row[name] for name in same_name},
         **{column_of(one): one.of(row) for one in COUNTS},
         "reasons": "; ".join(row["reasons"]),
@@ -78,6 +83,7 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
         **{f"unjudged_{answer}": unjudged.get(answer) for answer in ("true", "false")},
         "drawn_by_verdict": row.get("drawn_by_verdict"),
         **(row["confusion"] or {}),
+        **_outcomes(row),
         "raters": human["raters"],
         "overlap": human["overlap"],
         **_statistics(row, STATISTICS),
@@ -89,9 +95,20 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def _outcomes(row: Mapping[str, Any]) -> dict[str, int]:
+    if not row["confusion"]:
+        return {}
+    counts = outcome_counts(row["confusion"], passes_when=row["passes_when"])
+    return {column: counts[outcome] for outcome, column in OUTCOME_COLUMNS.items()}
+
+
 def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
     flags = "; ".join(_flags(row, POOLED_STATISTICS))
-    return {"n": row["n"], "flags": flags, **_statistics(row, POOLED_STATISTICS)}
+    averaged = {
+        "criteria_averaged": row.get("criteria_averaged"),
+        "criteria_left_out": "; ".join(row.get("criteria_left_out") or ()),
+    }
+    return {"n": row["n"], "flags": flags, **averaged, **_statistics(row, POOLED_STATISTICS)}
 
 
 def _statistics(row: Mapping[str, Any], statistics: tuple[Statistic, ...]) -> dict[str, Any]:

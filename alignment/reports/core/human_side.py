@@ -1,4 +1,4 @@
-"""Agreement between raters on one criterion, and the human ceiling."""
+"""Agreement between raters on one criterion, and the human ceilings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +15,19 @@ from alignment.statistics.agreement import (
     leave_one_rater_out,
     percent_agreement,
 )
-from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.statistics.agreement.many_raters import (
+    ac1_of_sums,
+    ac1_parts,
+    alpha_of_sums,
+    alpha_parts,
+    ceiling_parts,
+)
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import (
     RESAMPLES,
     Patterns,
     Pseudo,
+    Resamples,
     bootstrap_estimate,
     patterns,
     resample_chats,
@@ -28,9 +35,11 @@ from alignment.statistics.intervals import (
 
 NO_OVERLAP = "no chat with two raters"
 ONE_ANSWER = "raters gave one answer only"
+NOT_COMPARED = "no rater with True or False whose answer the others' majority allows to compare"
 NO_MAJORITY = "the other raters have no True or no False majority"
 
-WITH_INTERVAL = ("krippendorff_alpha", "ceiling")
+WITH_INTERVAL = ("krippendorff_alpha", "ceiling", "accuracy_ceiling")
+ALPHA, CEILING = slice(0, 4), slice(4, 8)
 
 # Both True; one True and one False, which happens in two ways; both False.
 _TWO_ANSWERS = np.array([[2, 0, 0], [1, 1, 0], [0, 2, 0]])
@@ -54,12 +63,14 @@ def human_side(
     ----------
     counts : labels by chat, shape (chats, 3): True, False, not applicable.
     raters : number of raters with labels.
-    seed, resamples : settings of the chat bootstrap for alpha and the ceiling. It resamples only chats with
-        two or more raters.
+    seed, resamples : settings of the chat bootstrap for alpha, AC1 and the ceilings. It resamples only chats
+        with two or more raters.
 
     Returns
     -------
-    HumanSide : `ceiling` is the balanced accuracy of a rater against the strict majority of the others.
+    HumanSide : `ceiling` is the balanced accuracy of a rater against the strict majority of the others,
+        `accuracy_ceiling` the accuracy in the same table. With two raters a chat this is the share of chats
+        on which they agree.
 
     Examples
     --------
@@ -74,12 +85,14 @@ def human_side(
     estimates = {
         "percent_agreement": Estimate(percent_agreement(rows, weights=weights), reason=NO_OVERLAP),
         "fleiss_kappa": Estimate(fleiss_kappa(rows, weights=weights), reason=_reason(shared)),
-        **_bootstrapped(shared, seed=seed, resamples=resamples),
-        "gwet_ac1": Estimate(gwet_ac1_raters(rows, weights=weights).estimate.value, reason=NO_OVERLAP),
+        **_bootstrapped(labelled, pairable, seed=seed, resamples=resamples),
     }
     body: dict[str, Any] = {"raters": raters, "overlap": int(shared.chats.sum())}
     for name in measures("human"):
         body[name] = estimates[name].as_json() if name in WITH_INTERVAL else estimates[name].value
+    # Beside the plain number, which programs rely on.
+    ac1 = estimates["gwet_ac1"].interval
+    body["gwet_ac1_interval"] = ac1 and {"low": ac1.low, "high": ac1.high}
     return HumanSide(body, _reasons(estimates))
 
 
@@ -87,38 +100,68 @@ def _reason(shared: Patterns) -> str:
     return ONE_ANSWER if shared.chats.size else NO_OVERLAP
 
 
-def _bootstrapped(shared: Patterns, *, seed: int, resamples: int) -> dict[str, Estimate]:
+def _bootstrapped(
+    labelled: Patterns, pairable: NDArray[np.bool_], *, seed: int, resamples: int
+) -> dict[str, Estimate]:
+    shared = Patterns(labelled.rows[pairable], labelled.chats[pairable])
     rows, chats = shared.rows, shared.chats
-    width = rows.shape[1] + 1
     resampled = resample_chats(_parts(rows), chats, seed=seed, resamples=resamples, pseudo=_pseudo(shared))
+    ceiling, why = leave_one_rater_out(rows, weights=chats), "" if chats.size else NO_OVERLAP
     return {
         "krippendorff_alpha": bootstrap_estimate(
             krippendorff_alpha(rows, weights=chats),
-            lambda sums: alpha_of_sums(sums[:, :width]),
+            lambda sums: alpha_of_sums(sums[:, ALPHA]),
             resampled,
             reason=_reason(shared),
         ),
+        "gwet_ac1": _ac1(labelled, pairable, resampled),
         "ceiling": bootstrap_estimate(
-            leave_one_rater_out(rows, weights=chats).balanced_accuracy,
-            lambda sums: formulas.balanced_accuracy(sums[:, width:]),
+            ceiling.balanced_accuracy,
+            lambda sums: formulas.balanced_accuracy(sums[:, CEILING]),
             resampled,
-            reason=NO_MAJORITY if chats.size else NO_OVERLAP,
+            reason=why or NO_MAJORITY,
+        ),
+        "accuracy_ceiling": bootstrap_estimate(
+            ceiling.accuracy,
+            lambda sums: formulas.accuracy(sums[:, CEILING]),
+            resampled,
+            reason=why or NOT_COMPARED,
         ),
     }
 
 
+def _ac1(labelled: Patterns, pairable: NDArray[np.bool_], resampled: Resamples) -> Estimate:
+    """Return AC1; chats with one label add to its chance agreement and are not resampled."""
+    rows, chats = labelled.rows, labelled.chats
+    estimate = gwet_ac1_raters(rows, weights=chats).estimate
+    used = rows.any(axis=0)
+    if estimate.value is None or used.sum() == 1:
+        return Estimate(estimate.value, reason=NO_OVERLAP if estimate.value is None else ONE_ANSWER)
+    alone = chats[~pairable] @ ac1_parts(rows[~pairable])
+    columns = np.concatenate([np.full(3, True), used])
+    return bootstrap_estimate(
+        estimate.value,
+        lambda sums: ac1_of_sums((sums[:, CEILING.stop :] + alone)[:, columns]),
+        resampled,
+        reason="",
+    )
+
+
 def _parts(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what a chat with these labels adds to alpha, then to the ceiling's 2×2 table."""
-    return np.column_stack([alpha_parts(rows), ceiling_parts(rows)])
+    """Return what a chat with these labels adds to alpha, to the ceilings' 2×2 table, and to AC1."""
+    return np.column_stack([alpha_parts(rows), ceiling_parts(rows), ac1_parts(rows)])
 
 
 def _pseudo(shared: Patterns) -> Pseudo:
     """Return half a chat for each pair of answers of two raters, weighted like an average chat."""
     labels = int(shared.chats @ shared.rows.sum(axis=1)) / max(1, int(shared.chats.sum()))
-    return Pseudo(labels / 2 * _parts(_TWO_ANSWERS), _HALF_OF_EACH)
+    rows = _parts(_TWO_ANSWERS)
+    rows[:, : CEILING.stop] *= labels / 2  # AC1 counts each chat once
+    return Pseudo(rows, _HALF_OF_EACH)
 
 
 def _reasons(estimates: dict[str, Estimate]) -> dict[str, str]:
     """Return reasons under `human.`; a plain number needs none for its interval."""
-    missing = {name: one for name, one in estimates.items() if name in WITH_INTERVAL or one.value is None}
+    with_interval = (*WITH_INTERVAL, "gwet_ac1")
+    missing = {name: one for name, one in estimates.items() if name in with_interval or one.value is None}
     return {f"human.{name}": reason for name, reason in undefined_reasons(missing).items()}

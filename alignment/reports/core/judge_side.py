@@ -13,14 +13,14 @@ from alignment.statistics.intervals import (
     RESAMPLES,
     bootstrap_estimate,
     half_of_each,
+    modified_wilson,
     mover_mean,
     proportion,
     resample_chats,
 )
+from alignment.statistics.macro_rates import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 NO_PAIR = "no chat with both a human answer and a verdict"
-NO_HUMAN_TRUE = "no chat with a human True"
-NO_HUMAN_FALSE = "no chat with a human False"
 NO_JUDGE_TRUE = "no chat with the verdict True"
 NO_TRUE = "neither raters nor judge answered True"
 ONE_SIDED = "raters or judge gave one answer only"
@@ -28,8 +28,9 @@ SAME_SINGLE_ANSWER = "raters and judge gave the same single answer"
 AVERAGED = "averaged over raters, without an interval"
 
 PREVALENCE = "prevalence"
-# The judge's statistics; prevalence describes the human answers.
-NAMES = tuple(name for name in measures("") if name != PREVALENCE)
+MOST_FREQUENT = "most_frequent_accuracy"
+# The judge's statistics; the other two describe the human answers.
+NAMES = tuple(name for name in measures("") if name not in (PREVALENCE, MOST_FREQUENT))
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
 
     Returns
     -------
-    dict of Estimate : Wilson intervals for shares, MOVER for balanced accuracy, 2 × accuracy - 1 for PABAK.
+    dict of Estimate : Wilson intervals for shares, modified for precision; MOVER for balanced accuracy; 2 ×
+        accuracy - 1 for PABAK.
         If raters or judge gave one answer only, kappa is 0 with a flag and without an interval. If both gave
         the same single answer, AC1 is 1 without an interval.
 
@@ -72,11 +74,22 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
     estimates = {
         "accuracy": accuracy,
         **judge_rates(table),
-        "precision": proportion(table.tp, table.judge_true, reason=NO_JUDGE_TRUE),
+        "precision": precision_of(table),
         **_bootstrapped(table, seed=seed, resamples=resamples),
         "pabak": doubled(accuracy),
     }
     return {name: estimates[name] for name in NAMES}
+
+
+def precision_of(table: Confusion) -> Estimate:
+    """Return precision. Its denominator is random and its value often almost 1, so Wilson is modified.
+
+    >>> precision_of(Confusion(25, 0, 1, 0)).interval.high > precision_of(Confusion(25, 5, 2, 0)).value
+    True
+    """
+    if not table.judge_true:
+        return Estimate(None, reason=NO_JUDGE_TRUE)
+    return Estimate(table.precision, modified_wilson(table.tp, table.judge_true))
 
 
 def judge_rates(table: Confusion) -> dict[str, Estimate]:

@@ -1,110 +1,116 @@
-"""Agreement pooled over the criteria of a dimension, of a tier, or over all criteria."""
+"""Agreement over the criteria of a dimension, of a tier, or over all criteria."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
-from alignment.comparison.core.tally import joint_codes, tally
-from alignment.reports.core.judge_side import NO_PAIR, averaged_statistics
-from alignment.statistics.agreement import Confusion, formulas
+from alignment.comparison.core.tally import tally
+from alignment.reports.core.judge_side import AVERAGED, NO_PAIR
+from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, undefined_reasons
-from alignment.statistics.intervals import (
-    Patterns,
-    bootstrap_estimate,
-    digits,
-    half_of_each,
-    packed_patterns,
-    resample_chats,
-)
+from alignment.statistics.intervals import MINIMUM_CHATS
+from alignment.statistics.macro_rates import ClassCounts, macro_rates
 
-NO_BOTH_CLASSES = "needs a human True and a human False"
 NO_RUN = "no run: human labels only"
-POOLED = ("accuracy", "balanced_accuracy")
+FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats"
+NOWHERE = "undefined against every rater"
+POOLED = ("accuracy", "balanced_accuracy", "tpr", "tnr")
 
 
-def _cell_by_code() -> NDArray[np.int64]:
-    """Return joint code -> one-hot (tp, fn, fp, tn); all 0 without True or False from both."""
-    cells = np.zeros((len(HumanCode), len(JudgeCode), 4), dtype=np.int64)
-    for cell in range(4):
-        cells[cell // 2, cell % 2, cell] = 1
-    return cells.reshape(-1, 4)
-
-
-_CELLS = _cell_by_code()
-
-
-def chat_patterns(criteria: Sequence[CriterionData], *, chats: int) -> Patterns:
-    """Return each chat's counts of tp, fn, fp, tn over the criteria, as patterns.
-
-    Parameters
-    ----------
-    criteria : criteria with verdicts.
-    chats : number of chats.
-    """
-    base = len(criteria) + 1
-    packed_cells = _CELLS @ digits(base, 4)
-    packed = np.zeros(chats, dtype=np.int64)
-    for criterion in criteria:
-        if criterion.judge is not None:
-            packed += packed_cells[joint_codes(criterion.human, criterion.judge)]
-    return packed_patterns(packed, base=base, width=4)
-
-
-def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) -> dict[str, Any]:
-    """Compute `n`, accuracy and balanced accuracy over all pairs of chat and criterion.
+def pooled(data: ReportData, criteria: Sequence[CriterionData]) -> dict[str, Any]:
+    """Compute `n`, accuracy, and the means over criteria of balanced accuracy, TPR and TNR.
 
     Parameters
     ----------
     data : the report's data.
-    criteria : the criteria to pool.
-    seed : seed of the bootstrap, which resamples chats: the criteria of a chat are not independent.
+    criteria : the criteria of the group.
 
     Returns
     -------
-    dict : `n` counts the compared pairs; without a run it counts pairs with a human True or False, and the
-        rest is None. Labels sampled by verdict are excluded. Against each rater the results are pooled by
-        rater, then averaged, without intervals.
+    dict : `n` counts the compared pairs of chat and criterion, accuracy is over all of them. The means are
+        those of `macro_rates`; `criteria_averaged` counts the criteria with both human answers, and
+        `criteria_left_out` has the keys of the others. Without a run `n` counts pairs with a human True or
+        False, and the rest is None. Labels sampled by verdict are excluded. Against each rater the results
+        are computed by rater, then averaged, without intervals.
     """
     criteria = [criterion.without_sampled for criterion in criteria]
     tallies = [tally(criterion, each_rater=data.each_rater) for criterion in criteria]
     if not data.has_run:
         answered = sum(one.answered for one in tallies)
-        return {
-            "n": answered,
-            "accuracy": None,
-            "balanced_accuracy": None,
-            "undefined": {"judge": NO_RUN},
-        }
-    table = sum((one.table for one in tallies), Confusion(0, 0, 0, 0))
+        nothing = dict.fromkeys((*POOLED, "criteria_averaged", "criteria_left_out"))
+        return {"n": answered, **nothing, "undefined": {"judge": NO_RUN}}
     if data.each_rater:
-        estimates = _averaged(criteria)
+        tables = {one.spec.key: one.rater_tables for one in criteria}
+        estimates = _averaged(tables)
+        averaged = [key for key, by_rater in tables.items() if any(_both(one) for one in by_rater.values())]
     else:
-        estimates = _bootstrapped(chat_patterns(criteria, chats=len(data.chat_ids)), table, seed=seed)
+        estimates = _of_all(data, criteria)
+        averaged = [
+            one.spec.key for one, counts in zip(criteria, tallies, strict=True) if _both(counts.table)
+        ]
+    keys = [one.spec.key for one in criteria]
     return {
-        "n": table.n,
+        "n": sum(one.table.n for one in tallies),
         **{name: estimates[name].as_json() for name in POOLED},
+        "criteria_averaged": len(averaged),
+        "criteria_left_out": [key for key in keys if key not in averaged],
         "undefined": undefined_reasons(estimates),
     }
 
 
-def _averaged(criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
-    by_rater: dict[str, Confusion] = {}
-    for criterion in criteria:
-        for rater, table in criterion.rater_tables.items():
-            by_rater[rater] = by_rater.get(rater, Confusion(0, 0, 0, 0)) + table
-    return averaged_statistics(by_rater, names=POOLED)
+def _both(table: Confusion) -> bool:
+    return bool(table.human_true and table.human_false)
 
 
-def _bootstrapped(chats: Patterns, table: Confusion, *, seed: int) -> dict[str, Estimate]:
-    pseudo = half_of_each(table.n / max(1, int(chats.chats.sum())))
-    resampled = resample_chats(chats.rows, chats.chats, seed=seed, pseudo=pseudo)
-    both = NO_BOTH_CLASSES if table.n else NO_PAIR
+def _of_all(data: ReportData, criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
+    human = np.stack([one.human for one in criteria])
+    judge = np.stack([one.judge for one in criteria if one.judge is not None])
+    true, false = _compared(human, judge, HumanCode.TRUE), _compared(human, judge, HumanCode.FALSE)
+    right = human == judge  # the codes of True and False are equal
+    estimates = macro_rates(
+        ClassCounts.of(true=true & right, false=false & right, clusters=data.clusters),
+        ClassCounts.of(true=true, false=false, clusters=data.clusters),
+        reason=NO_PAIR,
+    )
+    if np.count_nonzero((true | false).any(axis=0)) >= MINIMUM_CHATS:
+        return estimates
     return {
-        "accuracy": bootstrap_estimate(table.accuracy, formulas.accuracy, resampled, reason=NO_PAIR),
-        "balanced_accuracy": bootstrap_estimate(
-            table.balanced_accuracy, formulas.balanced_accuracy, resampled, reason=both
-        ),
+        name: replace(one, interval=None, reason=one.reason or FEW_CHATS) for name, one in estimates.items()
     }
+
+
+def _compared(human: NDArray[np.int8], judge: NDArray[np.int8], code: HumanCode) -> NDArray[np.bool_]:
+    """Whether a chat has this human answer, and a verdict of True or False."""
+    compared: NDArray[np.bool_] = (human == code) & (judge <= JudgeCode.FALSE)
+    return compared
+
+
+def _averaged(tables: Mapping[str, Mapping[str, Confusion]]) -> dict[str, Estimate]:
+    """Compute the rates against each rater from tables by criterion and rater, then average them."""
+    by_rater: dict[str, list[Confusion]] = {}
+    for of_criterion in tables.values():
+        for rater, table in of_criterion.items():
+            if table.n:
+                by_rater.setdefault(rater, []).append(table)
+    rates = {
+        "accuracy": [sum(of, Confusion(0, 0, 0, 0)).accuracy for of in by_rater.values()],
+        **{
+            name: [_mean([getattr(one, name) for one in of]) for of in by_rater.values()]
+            for name in ("balanced_accuracy", "tpr", "tnr")
+        },
+    }
+    return {name: _over_raters(values, any_rater=bool(by_rater)) for name, values in rates.items()}
+
+
+def _over_raters(values: Sequence[float | None], *, any_rater: bool) -> Estimate:
+    value = _mean(values)
+    return Estimate(value, reason=AVERAGED if value is not None else NOWHERE if any_rater else NO_PAIR)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None

@@ -61,7 +61,12 @@ class Statistic:
         found: Any = row
         for name in self.key.split("."):
             found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+        if found is None or isinstance(found, Mapping):
+            return found
+        holder = row.get(self.part) if self.part else row
+        # A plain number keeps its interval beside it.
+        bounds = holder.get(f"{self.name}_interval") if isinstance(holder, Mapping) else None
+        return {"value": found, **bounds} if bounds else found
 
 
 _CHATS, _JUDGE, _RATERS, _PASSES = (
@@ -221,6 +226,13 @@ STATISTICS = (
         _RATERS,
     ),
     Statistic(
+        "human.accuracy_ceiling",
+        "Human ceiling of accuracy",
+        "Plain ceiling",
+        "Accuracy of a rater against the majority of the other raters",
+        _RATERS,
+    ),
+    Statistic(
         "pass_rate.human",
         "Human pass rate",
         "Human",
@@ -246,6 +258,14 @@ STATISTICS = (
         "Prevalence",
         "True",
         "Prevalence: share of compared chats with a human True",
+        _JUDGE,
+        undefined="No compared chat",
+    ),
+    Statistic(
+        "most_frequent_accuracy",
+        "Accuracy of the most frequent answer",
+        "Most frequent",
+        "Accuracy of always giving the most frequent human answer, for comparison with the judge’s",
         _JUDGE,
         undefined="No compared chat",
     ),
@@ -280,6 +300,7 @@ class Table(StrEnum):
 
 _JUDGE_ORDER = ("balanced_accuracy", "tpr", "tnr", "accuracy", "precision", "f1", "mcc", "kappa")
 _RATERS_ORDER = ("human.percent_agreement", "human.krippendorff_alpha", "human.fleiss_kappa")
+_CEILINGS = ("human.ceiling", "human.accuracy_ceiling")
 JUDGE_RATES = ("tpr", "tnr", "balanced_accuracy")
 # Always shown together: if nearly all chats are True, kappa is low and AC1 high.
 _BEYOND_CHANCE = ("gwet_ac1", "kappa")
@@ -289,33 +310,39 @@ _PASS_RATES = ("pass_rate.human", "pass_rate.judge", "pass_rate.judge_corrected"
 SHOWN: Mapping[Table, tuple[str, ...]] = {
     Table.OVERVIEW: ("n", "prevalence", *_BEYOND_CHANCE),
     Table.OVERVIEW_RATERS: ("n", "prevalence", "human.raters", "human.overlap"),
-    Table.JUDGE: ("n", _JUDGE_ORDER[0], "human.ceiling", *_JUDGE_ORDER[1:], "gwet_ac1", "pabak"),
-    Table.RATERS: ("human.raters", "human.overlap", *_RATERS_ORDER, "human.gwet_ac1", "human.ceiling"),
+    Table.JUDGE: (
+        *("n", "balanced_accuracy", "human.ceiling", "tpr", "tnr", "accuracy", "most_frequent_accuracy"),
+        *("precision", "f1", "mcc", "kappa", "gwet_ac1", "pabak"),
+    ),
+    Table.RATERS: ("human.raters", "human.overlap", *_RATERS_ORDER, "human.gwet_ac1", *_CEILINGS),
     Table.RATES: _PASS_RATES,
     Table.RATES_RATERS: _PASS_RATES[:1],
     Table.EXCLUDED: (*_NO_HUMAN_ANSWER, "no_verdict", "judge_not_applicable"),
     Table.EXCLUDED_RATERS: _NO_HUMAN_ANSWER,
     Table.CRITERION_JUDGE: (
         *("balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
-        *("accuracy", "precision", "f1", "mcc", "pabak"),
+        *("accuracy", "most_frequent_accuracy", "precision", "f1", "mcc", "pabak"),
     ),
     Table.CRITERION_RATERS: (
-        *("human.ceiling", "human.krippendorff_alpha", "human.gwet_ac1"),
+        *(*_CEILINGS, "human.krippendorff_alpha", "human.gwet_ac1"),
         *("human.fleiss_kappa", "human.percent_agreement"),
     ),
-    Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "precision"),
-    Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "f1", "mcc", "pabak"),
+    Table.STORED_JUDGE: ("n", "balanced_accuracy", "tpr", "tnr", "accuracy", "most_frequent_accuracy"),
+    Table.STORED_JUDGE_MORE: ("prevalence", *_BEYOND_CHANCE, "precision", "f1", "mcc", "pabak"),
     Table.REGRESSION: (*JUDGE_RATES, *_BEYOND_CHANCE),
     # Accuracy first: the gate tests it.
     Table.REGRESSION_PAGE: ("accuracy", "balanced_accuracy", "tpr", "tnr", *_BEYOND_CHANCE),
-    Table.TERMINAL_JUDGE: ("n", "prevalence", *JUDGE_RATES, *_BEYOND_CHANCE, "human.ceiling"),
+    Table.TERMINAL_JUDGE: (
+        *("n", "unresolved", "no_verdict", "prevalence"),
+        *(*JUDGE_RATES, *_BEYOND_CHANCE, "human.ceiling"),
+    ),
     Table.TERMINAL_RATERS: (
-        *("n", "prevalence", "human.raters", "human.overlap", "human.percent_agreement"),
+        *("n", "unresolved", "prevalence", "human.raters", "human.overlap", "human.percent_agreement"),
         *("human.krippendorff_alpha", "human.gwet_ac1", "human.ceiling"),
     ),
     Table.CSV_COUNTS: (*("n", "human_true", *_NO_HUMAN_ANSWER, "no_verdict", "judge_not_applicable"),),
     Table.CSV_JUDGE: (*_JUDGE_ORDER, "gwet_ac1", "pabak"),
-    Table.CSV_RATERS: (*_RATERS_ORDER, "human.gwet_ac1", "human.ceiling"),
+    Table.CSV_RATERS: (*_RATERS_ORDER, "human.gwet_ac1", *_CEILINGS),
     Table.CSV_RATES: _PASS_RATES,
 }
 

@@ -1,5 +1,6 @@
-"""The status of a criterion: a versioned policy, and its decision with reasons."""
+"""The status of a criterion: a versioned policy, and its decision with reasons and cautions."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -8,6 +9,9 @@ from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 
 DIRECTIONAL = "directional only: reported, never blocks"
+# How reasons begin that name what to do about labels.
+NEEDS = "needs"
+NOT_AGREED = "not enough agreed labels"
 
 
 class Status(StrEnum):
@@ -16,6 +20,7 @@ class Status(StrEnum):
     ALIGNED = "aligned"
     NOT_ALIGNED = "not_aligned"
     NOT_ENOUGH_LABELS = "not_enough_labels"
+    RATERS_DISAGREE = "raters_disagree"
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,15 @@ class StatusPolicy:
     """The limits; a changed limit needs a new version.
 
     minimum_true, minimum_false : compared chats that a status needs, by human answer.
-    minimum_rate : smallest TPR and TNR. minimum_rate_low : smallest lower bound of either.
+    minimum_rate : smallest TPR and TNR, and smallest upper bound of the raters' own accuracy.
+    minimum_rate_low : smallest lower bound of TPR and TNR.
     balanced_low_above : balanced accuracy's lower bound must be above this.
-    largest_abstention : largest share of the human True, and of the human False, on which the judge may
-        abstain; JSON calls it `largest_silent`.
+    largest_abstention, cautioned_abstention : largest share of the human True, and of the human False, on
+        which the judge may abstain, and the share that gives a caution; JSON calls them `largest_silent` and
+        `cautioned_silent`.
+    largest_unresolved, cautioned_unresolved : the same shares of the labelled chats that are unresolved.
+    minimum_overlap : chats with two labels on which agreement between raters decides.
+    minimum_agreement : raters disagree if alpha's and AC1's upper bounds are both below this.
 
     Raises
     ------
@@ -35,25 +45,30 @@ class StatusPolicy:
     Examples
     --------
     >>> StatusPolicy().label
-    'start values, version 2'
+    'start values, version 3'
     """
 
     name: str = "start values"
-    version: int = 2
+    version: int = 3
     minimum_true: int = 30
     minimum_false: int = 30
     minimum_rate: float = 0.80
     minimum_rate_low: float = 0.65
     balanced_low_above: float = 0.50
     largest_abstention: float = 0.10
+    cautioned_abstention: float = 0.02
+    largest_unresolved: float = 0.20
+    cautioned_unresolved: float = 0.05
+    minimum_overlap: int = 30
+    minimum_agreement: float = 0.40
 
     def __post_init__(self) -> None:
-        for name in ("minimum_true", "minimum_false"):
+        for name, value in asdict(self).items():
+            if isinstance(value, float) and not 0 <= value <= 1:
+                raise ValueError(f"{name} must be between 0 and 1")
+        for name in ("minimum_true", "minimum_false", "minimum_overlap"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more")
-        for name in ("minimum_rate", "minimum_rate_low", "balanced_low_above", "largest_abstention"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be between 0 and 1")
 
     @property
     def label(self) -> str:
@@ -62,8 +77,7 @@ class StatusPolicy:
 
     def as_json(self) -> dict[str, Any]:
         """Return every parameter by its name in JSON."""
-        limits = asdict(self)
-        return limits | {"largest_silent": limits.pop("largest_abstention")}
+        return {name.replace("_abstention", "_silent"): value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -71,13 +85,41 @@ class Abstentions:
     """Chats with one human answer and without True or False from the judge.
 
     chats : their number, for any reason.
-    abstained : chats on which the judge abstained: it was asked, and did not answer True or False.
-    share : weighted share of abstentions among the chats it was asked about; None if not weighted.
+    abstained : those on which the judge abstained; fewer while the run may still bring their verdicts.
+    share : weighted share of abstentions among the chats with this human answer; None if not weighted.
     """
 
     chats: int = 0
     abstained: int = 0
     share: float | None = None
+
+
+@dataclass(frozen=True)
+class HumanLabels:
+    """The human labels of a criterion, as far as they decide its status.
+
+    labelled, unresolved : chats with a label that counts, and those of them that are unresolved.
+    agreement : the criterion's `human` in JSON: agreement between raters with its intervals.
+    """
+
+    labelled: int
+    unresolved: int
+    agreement: Mapping[str, Any]
+
+    @property
+    def overlap(self) -> int:
+        """Number of chats with two raters or more."""
+        return int(self.agreement["overlap"])
+
+    @property
+    def unresolved_share(self) -> float:
+        """Share of the labelled chats that are unresolved; 0 without labels."""
+        return self.unresolved / self.labelled if self.labelled else 0.0
+
+    def high(self, name: str) -> float | None:
+        """Return the upper bound of an interval of `agreement`; None without one."""
+        bounds = self.agreement[name]
+        return None if bounds is None else bounds["high"]
 
 
 NOTHING_OPEN = Abstentions()
@@ -86,10 +128,14 @@ Classes = tuple[tuple[str, int, Abstentions], ...]  # human answer, compared cha
 
 @dataclass(frozen=True)
 class Decision:
-    """A status and its reasons, one sentence each. The status is None if the policy does not apply."""
+    """A status, its reasons and its cautions, one sentence each.
+
+    The status is None if the policy does not apply.
+    """
 
     status: Status | None
     reasons: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
 
 def decide_status(
@@ -98,6 +144,7 @@ def decide_status(
     tpr: Estimate,
     tnr: Estimate,
     balanced_accuracy: Estimate,
+    labels: HumanLabels,
     open_true: Abstentions = NOTHING_OPEN,
     open_false: Abstentions = NOTHING_OPEN,
     policy: StatusPolicy,
@@ -109,59 +156,130 @@ def decide_status(
     ----------
     table : human answers against verdicts.
     tpr, tnr, balanced_accuracy : estimates with intervals, of that table or weighted.
+    labels : counts of the human labels, and agreement between raters.
     open_true, open_false : chats with this human answer that are not in the table.
     policy : the limits.
     tier : "subjective" adds the reason "directional only"; the status stays.
 
     Returns
     -------
-    Decision : not_enough_labels is decided first, and also applies if TPR or TNR is undefined. Then
-        not_aligned, with each missed limit as a reason; else aligned. Too many abstentions are a reason for
-        both.
+    Decision : raters_disagree is decided first. Then not_enough_labels, which also applies if too many chats
+        are unresolved, or if TPR or TNR is undefined. Then not_aligned, with each missed limit as a reason;
+        else aligned. Too many abstentions are a reason for every status but aligned.
 
     Examples
     --------
     >>> from alignment.statistics.intervals import mover_mean, proportion
     >>> tpr, tnr = proportion(60, 62, reason=""), proportion(11, 12, reason="")
     >>> decide_status(table=Confusion(60, 2, 1, 11), tpr=tpr, tnr=tnr, tier="simple",
-    ...               balanced_accuracy=mover_mean(tpr, tnr), policy=StatusPolicy()).reasons
+    ...               balanced_accuracy=mover_mean(tpr, tnr), policy=StatusPolicy(),
+    ...               labels=HumanLabels(74, 0, {"overlap": 0})).reasons
     ('needs 18 more human False labels (12 of 30)',)
     """
-    unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
     classes = (("True", table.human_true, open_true), ("False", table.human_false, open_false))
-    missing = _missing_labels(classes, policy) or list(unknown)
+    disagree = _disagreement(labels, policy)
+    unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
+    missing = _missing_labels(classes, labels, policy) or list(unknown)
     abstained = _abstentions(classes, policy)
-    missed = [] if missing else _missed_limits(tpr, tnr, balanced_accuracy, policy)
+    missed = [] if missing or disagree else _missed_limits(tpr, tnr, balanced_accuracy, policy)
     decided = Status.NOT_ALIGNED if missed or abstained else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided
     directional = [DIRECTIONAL] if tier == "subjective" else []
-    return Decision(status, (*missing, *missed, *abstained, *directional))
+    return Decision(
+        Status.RATERS_DISAGREE if disagree else status,
+        (*disagree, *missing, *missed, *abstained, *directional),
+        (*_label_cautions(labels, policy), *_abstention_cautions(classes, policy)),
+    )
 
 
-def _missing_labels(classes: Classes, policy: StatusPolicy) -> list[str]:
-    """Return what is missing by class: labels, or verdicts on labelled chats."""
+def _disagreement(labels: HumanLabels, policy: StatusPolicy) -> list[str]:
+    """Return why labels of these raters cannot measure a judge.
+
+    Plain accuracy decides, because the balanced ceiling is about 0.50 if one answer is rare. Alpha is near 0
+    then, but AC1 is high, so both must be low.
+    """
+    if labels.overlap < policy.minimum_overlap:
+        return []
+    reasons = []
+    high = labels.high("accuracy_ceiling")
+    if high is not None and high < policy.minimum_rate:
+        limit = _comparison(high, policy.minimum_rate)
+        reasons.append(f"raters disagree: the upper bound of their own accuracy {limit}")
+    alpha, ac1 = labels.high("krippendorff_alpha"), labels.high("gwet_ac1_interval")
+    if alpha is not None and ac1 is not None and max(alpha, ac1) < policy.minimum_agreement:
+        limit = f"{policy.minimum_agreement:.2f}"
+        reasons.append(f"raters disagree: the upper bounds of alpha and AC1 are both below {limit}")
+    return reasons
+
+
+def _missing_labels(classes: Classes, labels: HumanLabels, policy: StatusPolicy) -> list[str]:
+    """Return what is missing: agreed labels, verdicts on labelled chats, labels by class.
+
+    More labels of a class are not asked for where adjudication may bring all of them.
+    """
     least = {"True": policy.minimum_true, "False": policy.minimum_false}
-    return [
+    few = [(word, n, other) for word, n, other in classes if n < least[word]]
+    verdicts = [
         f"verdicts on {n} of {n + other.chats} chats with a human {word}: {least[word]} needed"
+        for word, n, other in few
         if n + other.chats >= least[word]
-        else f"needs {least[word] - n} more human {word} labels ({n} of {least[word]})"
-        for word, n, other in classes
-        if n < least[word]
     ]
+    needed = [
+        _needed(word, n + other.chats, other.chats, least[word])
+        for word, n, other in few
+        if n + other.chats < least[word]
+    ]
+    if labels.unresolved_share <= policy.largest_unresolved:
+        return verdicts + needed
+    more = sum(max(0, least[word] - n - other.chats) for word, n, other in few)
+    agreed = f"{NOT_AGREED}: {_unresolved(labels)}"
+    return [agreed, *verdicts, *(needed if more > labels.unresolved else [])]
+
+
+def _needed(word: str, labelled: int, unjudged: int, least: int) -> str:
+    verdicts = f", and verdicts on {unjudged} labelled chats" if unjudged else ""
+    return f"{NEEDS} {least - labelled} more human {word} labels ({labelled} of {least}){verdicts}"
+
+
+def _unresolved(labels: HumanLabels) -> str:
+    return f"{labels.unresolved} of {labels.labelled} labelled chats are unresolved, adjudicate them"
+
+
+def _label_cautions(labels: HumanLabels, policy: StatusPolicy) -> Iterator[str]:
+    """Yield what the labels leave unknown, short of deciding the status."""
+    if policy.cautioned_unresolved < labels.unresolved_share <= policy.largest_unresolved:
+        yield _unresolved(labels)
+    if labels.overlap < policy.minimum_overlap:
+        needed = policy.minimum_overlap
+        yield f"human agreement unknown: {labels.overlap} of {needed} needed chats have two labels"
+    elif labels.agreement["percent_agreement"] == 1:
+        yield (
+            f"raters gave the same label on all {labels.overlap} chats with two labels: "
+            "check that they label independently"
+        )
+
+
+def _shares(classes: Classes) -> Iterator[tuple[float, str]]:
+    """Yield by class the share of abstentions, and a sentence on it."""
+    for word, n, other in classes:
+        asked = n + other.abstained
+        share = other.abstained / asked if other.share is None and asked else other.share or 0.0
+        weighted = "" if other.share is None else f", {share:.0%} when weighted"
+        yield (
+            share,
+            f"the judge gave no True or False on {other.abstained} of {asked} chats with a human {word}"
+            f"{weighted}",
+        )
 
 
 def _abstentions(classes: Classes, policy: StatusPolicy) -> list[str]:
     """Return a reason for each class with too many abstentions: a judge must not skip hard chats."""
-    reasons = []
-    for word, n, other in classes:
-        asked = n + other.abstained
-        share = other.abstained / asked if other.share is None and asked else other.share or 0.0
-        if share > policy.largest_abstention:
-            weighted = "" if other.share is None else f", {share:.0%} when weighted"
-            reasons.append(
-                f"the judge abstained on {other.abstained} of {asked} chats with a human {word}{weighted}"
-            )
-    return reasons
+    return [words for share, words in _shares(classes) if share > policy.largest_abstention]
+
+
+def _abstention_cautions(classes: Classes, policy: StatusPolicy) -> list[str]:
+    least, most = policy.cautioned_abstention, policy.largest_abstention
+    return [words for share, words in _shares(classes) if least < share <= most]
 
 
 def _missed_limits(tpr: Estimate, tnr: Estimate, balanced: Estimate, policy: StatusPolicy) -> list[str]:

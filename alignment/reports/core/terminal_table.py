@@ -1,14 +1,17 @@
 """An alignment report as a table for the terminal."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from alignment.reports.core.registry import Statistic, Table, columns
+from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
+from alignment.reports.core.sensitivity import RATES
 
 STATUS = {
     "aligned": "aligned",
     "not_aligned": "not aligned",
     "not_enough_labels": "not enough labels",
+    "raters_disagree": "raters disagree",
 }
 NAME = 30  # characters
 NARROW, WIDE = 5, 18  # the narrowest column; a column with intervals
@@ -18,7 +21,8 @@ WITH_INTERVAL = ("balanced_accuracy", "human.krippendorff_alpha")
 def report_table(report: Mapping[str, Any]) -> str:
     """Return a report (the JSON of `alignment_report`) as lines of text; undefined values are "–".
 
-    The columns are those of the registry, and the status. The human ceiling is the balanced accuracy of a
+    The columns are those of the registry, and the status. Notices, such as on automatic labels, follow the
+    first line. The human ceiling is the balanced accuracy of a
     rater against the majority of the others.
     """
     judge, criteria = report["judge"], report["criteria"]
@@ -27,15 +31,40 @@ def report_table(report: Mapping[str, Any]) -> str:
     statistics = columns(Table.TERMINAL_JUDGE if judge else Table.TERMINAL_RATERS)
     cells = [f"{one.head:>{_width(one)}}" for one in statistics]
     head = " ".join([f"{'criterion':<{NAME}}", *cells]) + ("  status" if judge else "")
-    lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {compared}", head, "-" * len(head)]
+    lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {compared}"]
+    lines += [f"Note: {notice}." for notice in report["pinned"]["notices"]]
+    lines += [head, "-" * len(head)]
     lines += [_row(criterion, statistics, judged=bool(judge)) for criterion in criteria]
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
-    few = sum(criterion["status"] == "not_enough_labels" for criterion in criteria)
-    if few:
+    lines += [_carried(row["key"], row["carried"]) for row in criteria if row["carried"]]
+    lines += [_between(row) for row in criteria if row["sensitivity"]]
+    number = Counter(criterion["status"] for criterion in criteria)
+    if few := number["not_enough_labels"]:
         lines.append(
             f"{few} of {len(criteria)} criteria have too few human True or False labels for a status."
         )
+    if disagree := number["raters_disagree"]:
+        lines.append(f"On {disagree} of {len(criteria)} criteria the raters disagree: refine the guideline.")
     return "\n".join(lines)
+
+
+def _carried(key: str, carried: Mapping[str, Any]) -> str:
+    """Return the line of a criterion with labels that carried over from others."""
+    olds = ", ".join(carried["from"])
+    return f"{key}: {carried['labels']:,} of {carried['of']:,} labels were carried over from {olds}."
+
+
+def _between(criterion: Mapping[str, Any]) -> str:
+    """Return the worst and the best case of a criterion with unresolved chats."""
+    found, cases = criterion["sensitivity"], ("worst", "best")
+    rates = (
+        f"{BY_KEY[name].label} {' to '.join(_number(found[case][name]) for case in cases)}" for name in RATES
+    )
+    return f"{criterion['key']}, unresolved chats counted against or for the judge: {', '.join(rates)}."
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _row(criterion: Mapping[str, Any], statistics: tuple[Statistic, ...], *, judged: bool) -> str:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import ABSTENTIONS, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode
 from alignment.comparison.core.tally import Tally
 from alignment.reports.core.judge_side import (
     BOOTSTRAPPED,
     NAMES,
-    NO_HUMAN_FALSE,
-    NO_HUMAN_TRUE,
     NO_JUDGE_TRUE,
     NO_PAIR,
     PREVALENCE,
@@ -23,6 +21,7 @@ from alignment.reports.core.judge_side import (
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import RESAMPLES, Pseudo, Resamples, bootstrap_estimate, resample_chats
+from alignment.statistics.macro_rates import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 ONE_VERDICT = "no labelled chat has the verdict {}: labels sampled by verdict need at least one"
 # Largest share of the represented chats that had no chance of selection.
@@ -104,13 +103,13 @@ def represents(data: CriterionData) -> bool:
 
 
 def abstention_share(data: CriterionData, code: HumanCode) -> float | None:
-    """Return the weighted share of abstentions among chats with this human answer that the judge was asked.
+    """Return the weighted share of abstentions among the chats with this human answer.
 
     Sampled chats weigh the inverse of their inclusion probability, others weigh 1 (Horvitz & Thompson 1952).
     None without such a chat.
     """
     assert data.judge is not None and data.inverse is not None  # noqa: S101  a run and sampled labels
-    abstained = np.isin(data.judge, ABSTENTIONS)
+    abstained = np.isin(data.judge, data.abstentions)
     asked = (data.human == code) & (abstained | (data.judge <= JudgeCode.FALSE))
     weights = np.where(data.inverse > 0, data.inverse, 1.0)[asked]
     return float(weights[abstained[asked]].sum() / weights.sum()) if weights.size else None

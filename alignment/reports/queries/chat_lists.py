@@ -17,6 +17,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import Pair, disagreement_places
 from evaluation.models.runs import RunChat, Verdict
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
@@ -41,7 +42,10 @@ Cells = Mapping[str, Mapping[str, list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One chat and criterion in a list; `state` is that of the verdict, "none" without one."""
+    """One chat and criterion in a list; `state` is that of the verdict, "none" without one.
+
+    `passes_when` is the answer that is good for the chatbot.
+    """
 
     chat_id: str
     title: str
@@ -52,6 +56,7 @@ class PairRow:
     human: bool
     judge: bool | None
     state: str
+    passes_when: bool
     url: str
 
 
@@ -204,7 +209,8 @@ def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
     chat_ids = {pair.chat_id for pair in pairs}
     chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
     splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
-    names = {row.key: row.name for row in scope.criteria}
+    by_key = {row.key: row for row in scope.criteria}
+    versions = newest_versions(criteria=scope.criteria)
     states = _states(scope, [pair for pair in pairs if pair.judge is None])
     return [
         PairRow(
@@ -213,10 +219,11 @@ def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
             topic=row.topic.name,
             split=splits.get(row.pk, ""),
             excerpt=excerpt(row.messages),
-            criterion=names[pair.criterion],
+            criterion=by_key[pair.criterion].name,
             human=pair.human,
             judge=pair.judge,
             state="read" if pair.judge is not None else states.get((pair.chat_id, pair.criterion), "none"),
+            passes_when=versions[by_key[pair.criterion].pk].passes_when,
             url=f"{reverse('alignment:chat', args=[scope.run.pk, row.pk])}?criterion={pair.criterion}{query}"
             if scope.run
             else "",

@@ -28,8 +28,8 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str
     number = status_counts(criteria)
     if plain := _without_status(number):
         return plain
-    aligned, not_aligned, few, directional = _in_order(number)
-    total = aligned + not_aligned + few
+    aligned, not_aligned, few, disagree, directional = _in_order(number)
+    total = aligned + not_aligned + few + disagree
     if few == total and chats < POLICY.minimum_true + POLICY.minimum_false:
         needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False labels"
         there = "there is 1 chat" if chats == 1 else f"there are {chats} chats"
@@ -38,6 +38,7 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str
         f"The judge is aligned with the raters on {aligned} of {_criteria(total)}.",
         f"{not_aligned} {'is' if not_aligned == 1 else 'are'} not aligned." if not_aligned else "",
         f"{few} {'has' if few == 1 else 'have'} too few labels." if few else "",
+        f"On {disagree} the raters disagree." if disagree else "",
         f"{directional} more {'is' if directional == 1 else 'are'} directional only." if directional else "",
     ]
     return " ".join(filter(None, sentences))
@@ -48,20 +49,23 @@ def stored_headline(criteria: list[dict[str, Any]]) -> str:
     number = status_counts(criteria)
     if plain := _without_status(number):
         return plain
-    aligned, not_aligned, few, directional = _in_order(number)
+    aligned, not_aligned, few, disagree, directional = _in_order(number)
+    total = aligned + not_aligned + few + disagree
+    among = f"; on {disagree} the raters disagreed" if disagree else ""
     were = "was" if directional == 1 else "were"
     more = f"; {directional} more {were} directional only" if directional else ""
     return (
-        f"The judge was aligned with the raters on {aligned} of {_criteria(aligned + not_aligned + few)}, "
-        f"not aligned on {not_aligned}; {few} had too few labels{more}."
+        f"The judge was aligned with the raters on {aligned} of {_criteria(total)}, "
+        f"not aligned on {not_aligned}; {few} had too few labels{among}{more}."
     )
 
 
-def _in_order(number: Counter[str]) -> tuple[int, int, int, int]:
+def _in_order(number: Counter[str]) -> tuple[int, int, int, int, int]:
     return (
         number["aligned"],
         number["not_aligned"],
         number["not_enough_labels"],
+        number["raters_disagree"],
         number["directional"],
     )
 

@@ -10,9 +10,15 @@ from django.urls import reverse
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.cautions import INVERTED
-from alignment.reports.core.status import Status
-from alignment.reports.queries.reports import POLICY
-from alignment.statistics.label_needs import missing_labels
+from alignment.reports.core.status import NEEDS, NOT_AGREED, Status
+from alignment.statistics.label_needs import (
+    Decision,
+    LabelCounts,
+    Minimums,
+    label_summary,
+    need_of,
+    needs,
+)
 from evaluation.models.runs import EVALUATIONS, FINISHED, Run
 from labeling.models.people import User
 
@@ -25,7 +31,9 @@ class Step:
     url: str = ""
 
 
-def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser) -> list[Step]:
+def next_steps(
+    entry: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser, minimums: Minimums
+) -> list[Step]:
     """
     Return the next steps, the most important first; none without a run.
 
@@ -35,12 +43,17 @@ def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | Anonymous
     scope : the run and the filters of the report.
     user : the reader. Steps of leads appear as "ask a lead to …" for others. A step has a link only if the
         reader has the right to it.
+    minimums : the labels that the policies require.
     """
     run = scope.run
     if run is None:
         return []
     verdicts = [*_no_verdict(entry, run), *_not_applicable(entry, scope)]
-    return [*_by_status(entry, scope, run, user), *verdicts, *_unresolved(entry, scope, user)]
+    by_status = _by_status(entry, scope, run, user, minimums)
+    unresolved = _unresolved(entry, scope, user)
+    if entry["status"] == Status.NOT_ENOUGH_LABELS and _not_agreed(entry):
+        return [*unresolved, *by_status, *verdicts]
+    return [*by_status, *verdicts, *unresolved]
 
 
 def plan_url(scope: Scope, key: str = "") -> str:
@@ -58,13 +71,15 @@ def _part(scope: Scope) -> dict[str, str]:
 
 
 def _by_status(
-    entry: Mapping[str, Any], scope: Scope, run: Run, user: User | AnonymousUser
+    entry: Mapping[str, Any], scope: Scope, run: Run, user: User | AnonymousUser, minimums: Minimums
 ) -> Iterator[Step]:
     key, status = entry["key"], entry["status"]
     plan = plan_url(scope, key)
     if entry["questions"]["words"]:
         yield _for_leads("label chats again with the question that the judge answered", plan, user)
-    if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry)):
+    if status == Status.RATERS_DISAGREE:
+        yield _guideline(scope, user)
+    if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry, minimums)):
         yield _for_leads(missing, plan, user)
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
     prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
@@ -86,15 +101,36 @@ def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
     return Step(words, url) if user.has_perm("labeling.manage_labeling") else Step(f"ask a lead to {words}")
 
 
-def _missing(entry: Mapping[str, Any]) -> str:
-    """Return the labels that a status needs; '' if labels are enough and verdicts are missing."""
+def _guideline(scope: Scope, user: User | AnonymousUser) -> Step:
+    """Return the step to the guideline, which authors and leads may edit."""
+    rubric = scope.chat_set.rubric_id if scope.chat_set else None
+    if rubric is None or not user.has_perm("labeling.edit_prompts"):
+        return Step("ask an author to refine the guideline")
+    return Step("refine the guideline", reverse("labeling:guideline_detail", args=[rubric]))
+
+
+def _not_agreed(entry: Mapping[str, Any]) -> bool:
+    """Return whether unresolved chats keep the criterion from a status."""
+    return any(reason.startswith(NOT_AGREED) for reason in entry["reasons"])
+
+
+def label_counts(entry: Mapping[str, Any]) -> LabelCounts:
+    """Return a criterion's labels, those on chats without a verdict included."""
     true, unjudged = entry["human_true"], entry["unjudged"]
     false = entry["n"] - true
-    least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
-    more = missing_labels(true=true + unjudged["true"], false=false + unjudged["false"], **least)
-    if more or missing_labels(true=true, false=false, **least):
-        return more
-    return "label chats of both verdicts"
+    return LabelCounts(true + unjudged["true"], false + unjudged["false"], tier=entry["tier"])
+
+
+def _missing(entry: Mapping[str, Any], minimums: Minimums) -> str:
+    """Return the labels that decisions need; '' if verdicts are missing, or adjudication may bring them."""
+    if _not_agreed(entry) and not any(reason.startswith(NEEDS) for reason in entry["reasons"]):
+        return ""
+    counts = label_counts(entry)
+    status = need_of(Decision.STATUS, counts, minimums)
+    if not status.met:
+        return f"{status.sentence} ({label_summary(needs(counts, minimums))})"
+    compared = LabelCounts(entry["human_true"], entry["n"] - entry["human_true"])
+    return "label chats of both verdicts" if need_of(Decision.STATUS, compared, minimums).met else ""
 
 
 def _triage(key: str, scope: Scope, run: Run) -> str:

@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -11,29 +11,28 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
+from alignment.comparison.core.outcomes import CELL_ANSWERS, cell_outcome
 from alignment.comparison.queries.filters import chosen_filter, day_filter
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
+from alignment.reports.core.missing_verdicts import missing_verdicts
+from alignment.reports.core.priorities import first_criteria
+from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
+from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
+from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 
-CELLS = {
-    "tp": "raters True, judge True",
-    "fn": "raters True, judge False",
-    "fp": "raters False, judge True",
-    "tn": "raters False, judge False",
-    "open_true": "raters True, judge without True or False",
-    "open_false": "raters False, judge without True or False",
-}
+CELLS = (*CELL_ANSWERS, *OPEN_CODES)
 KEPT_WHOLE = "filters are off, and the whole report is shown, until you have labelled your own chats in it"
 # The list stays short; the address takes any rater.
 RATERS_OFFERED = 30
@@ -54,13 +53,19 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
+        "not_averaged": _not_averaged(report, scope),
+        "first_criteria": first_criteria(criteria) if report["judge"] else [],
         "engine_groups": engine_groups(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
-        "notices": [*notices(scope), *question_notices(criteria)],
+        "notices": [
+            *notices(scope),
+            *verdict_notices(criteria, scope, chats=report["chats"]),
+            *question_notices(criteria),
+        ],
         "is_demo": is_demo(scope),
         "query": scope_query(scope),
         "filters": [
@@ -77,20 +82,36 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     }
 
 
+def _not_averaged(report: Mapping[str, Any], scope: Scope) -> list[str]:
+    """Return the names of the criteria that balanced accuracy does not average."""
+    names = {row.key: row.name for row in scope.criteria}
+    return [names[key] for key in report["overall"]["criteria_left_out"] or ()]
+
+
 def cell_title(cell: str, *, passes_when: bool) -> str:
-    """Return the title of a cell; a disagreement is a missed failure or a false alarm.
+    """Return the title of a cell by what it means for the bot.
 
     >>> cell_title("fn", passes_when=True)
-    'raters True, judge False (false alarm)'
+    'false alarm: judge failed, raters passed'
+    >>> cell_title("open_true", passes_when=False)
+    'raters failed, judge without True or False'
     """
-    if cell not in ("fn", "fp"):
-        return CELLS[cell]
-    return f"{CELLS[cell]} ({'false alarm' if (cell == 'fn') is passes_when else 'missed failure'})"
+    if cell in OPEN_CODES:
+        raters = "passed" if (cell == "open_true") is passes_when else "failed"
+        return f"raters {raters}, judge without True or False"
+    caption = cell_outcome(cell, passes_when=passes_when).caption
+    return caption.name if cell in AGREE else f"{caption.name}: {caption.meaning}"
 
 
 def notices(scope: Scope) -> list[str]:
     """Return the notices about these labels and verdicts, and about the filters."""
     return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
+
+
+def verdict_notices(criteria: Sequence[Mapping[str, Any]], scope: Scope, *, chats: int) -> list[str]:
+    """Return the notice on chats without a verdict of an imported judge."""
+    imported = scope.run is not None and scope.run.purpose == Run.Purpose.IMPORT
+    return missing_verdicts(criteria, chats=chats) if imported else []
 
 
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
@@ -115,7 +136,8 @@ def policy_note() -> str:
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
         f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
-        f"{policy.largest_abstention:.0%} of either ({policy.label})."
+        f"{policy.largest_abstention:.0%} of either, at most {policy.largest_unresolved:.0%} of the labelled "
+        f"chats are unresolved, and the raters agree with each other ({policy.label})."
     )
 
 
@@ -144,7 +166,7 @@ def criterion_rows(
 ) -> list[dict[str, Any]]:
     """Return the report's criteria with names, links and next steps, in a constant number of queries."""
     rows = {row.key: row for row in scope.criteria}
-    versions = newest_versions(criteria=scope.criteria)
+    versions, minimums = newest_versions(criteria=scope.criteria), label_minimums()
     return [
         entry
         | {
@@ -152,9 +174,10 @@ def criterion_rows(
             "question": versions[rows[entry["key"]].pk].question,
             "critical": rows[entry["key"]].critical,
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
+            "report_url": _criterion_report_url(entry["key"], scope),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
-            "next_steps": next_steps(entry, scope, user=user),
+            "next_steps": next_steps(entry, scope, user=user, minimums=minimums),
             "other_no_verdict": _other_no_verdict(entry),
         }
         for entry in report["criteria"]
@@ -165,6 +188,12 @@ def _other_no_verdict(entry: Mapping[str, Any]) -> int:
     """Count chats without a verdict for reasons other than an unparsed or refused answer."""
     by_state = entry["no_verdict_by"] or {}
     return int(entry["no_verdict"] or 0) - int(by_state.get("unparsed", 0)) - int(by_state.get("refused", 0))
+
+
+def _criterion_report_url(key: str, scope: Scope) -> str:
+    if scope.run is None:
+        return reverse("alignment:criterion_detail", args=[key])
+    return reverse("alignment:criterion_report", args=[scope.run.pk, key]) + scope_query(scope)
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:

@@ -27,6 +27,7 @@ STATUSES = (  # status, css class of its chip, words
     ("aligned", "aligned", "aligned"),
     ("not_aligned", "not", "not aligned"),
     ("not_enough_labels", "few", "too few labels"),
+    ("raters_disagree", "apart", "raters disagree"),
     ("directional", "dir", "directional"),
 )
 NOT_COMPUTED = "Not computed yet: open the report"
@@ -76,13 +77,16 @@ def run_statuses(runs: Iterable[Run]) -> dict[int, RunStatus]:
     newest = Report.objects.filter(subject__in=subjects).values("subject").annotate(newest=Max("pk"))
     rows = Report.objects.filter(pk__in=newest.values("newest"))
     stored = {run: (pin, body) for run, pin, body in rows.values_list("run_id", "pin", "body__criteria")}
-    pins = _current_pins(scopes, {run: [entry["key"] for entry in body] for run, (_, body) in stored.items()})
+    pins = current_pins(scopes, {run: [entry["key"] for entry in body] for run, (_, body) in stored.items()})
     known = {run: _status(body, changed=pin != pins[run]) for run, (pin, body) in stored.items()}
     return {run: known.get(run) or _without_report(scope) for run, scope in scopes.items()}
 
 
-def _current_pins(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) -> dict[int, str]:
-    """Return the current pin of each run's report; a finished run keeps its criteria."""
+def current_pins(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) -> dict[int, str]:
+    """Return the current pin of a report on each scope, whose criteria have these keys; two queries.
+
+    NB: the scopes must be of finished runs, which keep their criteria.
+    """
     every_key = {key for own in keys.values() for key in own}
     criteria = Criterion.objects.filter(key__in=every_key).select_related("dimension")
     rows = list(criteria.order_by("rubric", "dimension__position", "position"))

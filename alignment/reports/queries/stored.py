@@ -73,6 +73,9 @@ def stored_page(row: Report) -> dict[str, Any]:
         "pinned": body["pinned"],
         "groups": _groups(body, criteria),
         "pooled": _pooled(body),
+        # Reports stored earlier added up the criteria.
+        "macro": "criteria_averaged" in body["overall"],
+        "not_averaged": [names[key]["name"] for key in body["overall"].get("criteria_left_out") or ()],
         "headline": stored_headline(criteria) if body["judge"] else "",
         "engine_groups": engine_groups(body["engine"]),
         "ground_truth": scope.ground_truth,

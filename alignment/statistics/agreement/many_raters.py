@@ -179,6 +179,47 @@ def _subject_error(rated: _Rated, *, chance: float, ac1: float) -> float:
     return math.sqrt(float(weights @ (influence - ac1) ** 2) / (items * (items - 1)))
 
 
+def ac1_parts(counts: ArrayLike) -> formulas.Floats:
+    """Contribution of each item to Gwet's AC1: pair agreement, 1 for an item with pairs, 1, own shares.
+
+    Parameters
+    ----------
+    counts : shape (items, categories), at least one answer per item.
+
+    Returns
+    -------
+    array, shape (items, 3 + categories) : `ac1_of_sums` takes its sum over items, or over resampled items.
+
+    Notes
+    -----
+    Gwet (2008), BJMSP 61:29; see `gwet_ac1_raters`.
+
+    Examples
+    --------
+    >>> ac1_parts([[2, 0], [1, 0]]).tolist()
+    [[1.0, 1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]]
+    """
+    matrix = np.asarray(counts, dtype=np.float64)
+    rated = _Rated(matrix, np.ones(len(matrix)))
+    agreement = rated.pair_agreement
+    pairs = ~np.isnan(agreement)
+    shares = matrix / matrix.sum(axis=1, keepdims=True)
+    return np.column_stack([np.where(pairs, agreement, 0), pairs, np.ones(len(matrix)), shares])
+
+
+def ac1_of_sums(sums: formulas.Floats) -> formulas.Floats:
+    """Gwet's AC1 from summed `ac1_parts` (..., 3 + categories in use); shape (...). NaN without a pair.
+
+    Gwet (2008), BJMSP 61:29.
+
+    >>> ac1_of_sums(ac1_parts([[3, 0], [3, 0], [2, 1], [0, 3]]).sum(axis=0)).round(4).tolist()
+    0.7
+    """
+    observed = formulas.ratio(sums[..., 0], sums[..., 1])
+    chance = formulas.ac1_chance(formulas.ratio(sums[..., 3:], sums[..., 2, np.newaxis]))
+    return (observed - chance) / (1 - chance)
+
+
 def alpha_parts(counts: ArrayLike) -> formulas.Floats:
     """Contribution of each item to Krippendorff's alpha: its disagreement, then its counts by category.
 

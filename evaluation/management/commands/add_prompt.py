@@ -10,6 +10,7 @@ from common.commands import WorkbenchCommand
 from common.jsonl import Ignored
 from common.problems import InputProblem, shown
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.core.lint import Level
 from evaluation.prompts.services.example_files import ExampleFile, examples_read, refused_in_file
 from evaluation.prompts.services.examples import PromptRefused, prompt_version_add
 from evaluation.prompts.services.lint import prompt_lint
@@ -41,7 +42,7 @@ class Command(WorkbenchCommand):
         if criterion is None:
             raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
         with transaction.atomic():
-            version = self._add(criterion, options["prompt"], options["examples"], options["reason"])
+            version = self._add(criterion, options)
             if options["promote"]:
                 prompt_promote(version=version, reason=options["reason"])
         state = "now the champion" if options["promote"] else "not promoted"
@@ -50,7 +51,9 @@ class Command(WorkbenchCommand):
             f"{criterion.key}: version {version.number}, {state}",
         )
 
-    def _add(self, criterion: Criterion, prompt: Path, examples: Path | None, reason: str) -> PromptVersion:
+    def _add(self, criterion: Criterion, options: dict[str, Any]) -> PromptVersion:
+        """Add the version. Raises InputProblem if a prompt with errors would become the champion."""
+        prompt, examples, reason = options["prompt"], options["examples"], options["reason"]
         text = prompt_read(prompt, criterion=criterion).text
         worked = self._examples(examples) if examples else None
         choices = worked.choices if worked else ()
@@ -58,7 +61,11 @@ class Command(WorkbenchCommand):
             version = prompt_version_add(criterion=criterion, text=text, examples=choices, reason=reason)
         except PromptRefused as problem:
             raise refused_in_file(problem, prompt=prompt, examples=worked) from None
-        for finding in prompt_lint(criterion=criterion, text=text, examples=choices):
+        findings = prompt_lint(criterion=criterion, text=text, examples=choices)
+        errors = [finding.text for finding in findings if finding.level is Level.ERROR]
+        if errors and options["promote"]:
+            raise InputProblem(f"{prompt}: not promoted: {'; '.join(errors)}")
+        for finding in findings:
             self.note(f"{prompt}: {finding.line}")
         return version
 

@@ -48,10 +48,15 @@ class Finding:
     message: str
 
     @property
+    def text(self) -> str:
+        """Return section and message."""
+        where = f"# {self.section.capitalize()}: " if self.section else ""
+        return f"{where}{self.message}"
+
+    @property
     def line(self) -> str:
         """Return the finding in one line."""
-        where = f"# {self.section.capitalize()}: " if self.section else ""
-        return f"{self.level}: {where}{self.message}"
+        return f"{self.level}: {self.text}"
 
 
 def lint_prompt(text: str, *, question: str, has_articles: bool) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""Splits by proportions: stable for each chat, and the same for near-duplicates."""
+"""Splits by proportions: stable for each chat, and the same for chats that belong together."""
 
 import hashlib
 from collections import defaultdict
@@ -20,12 +20,13 @@ _STRICTEST_FIRST = ("holdout", "dev", "train")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chat that needs a split, or has one (`split`) that its near-duplicates follow."""
+    """A chat that needs a split, or has one (`split`) that its near-duplicates and its cluster follow."""
 
     external_id: str
     content_hash: str
     near_hash: int | None
     split: str = ""
+    cluster: str = ""
 
 
 def proportions_of(text: str) -> dict[str, float]:
@@ -78,9 +79,9 @@ def splits_of(candidates: Sequence[Candidate], proportions: Mapping[str, float])
     """
     Assign a split to each candidate without one; return splits by external id.
 
-    A group of near-duplicates gets one split: that of a member that has one (holdout before dev before
-    train), else by the hash of the group's smallest id. So neither the order of a file nor a later file
-    changes earlier splits.
+    A group of near-duplicates and chats of one cluster gets one split: that of a member that has one (holdout
+    before dev before train), else by the hash of the group's smallest id. So neither the order of a file nor
+    a later file changes earlier splits.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def splits_of(candidates: Sequence[Candidate], proportions: Mapping[str, float])
     {'b': 'holdout', 'c': 'train'}
     """
     result = {}
-    for group in near_duplicates(candidates):
+    for group in related_chats(candidates):
         split = _split_of_group(group, proportions)
         result.update({chat.external_id: split for chat in group if not chat.split})
     return result
@@ -120,24 +121,27 @@ def split_of(external_id: str, proportions: Mapping[str, float]) -> str:
     return max(proportions, key=lambda name: proportions[name])  # rounding error
 
 
-def near_duplicates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def related_chats(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """
-    Group chats with the same content or at most three differing bits of the near hash, in their order.
+    Group chats of one cluster, with the same content, or with at most three differing bits of the near hash.
 
-    Similarity is transitive: a ~ b and b ~ c puts all three together. Only chats that share a quarter of the
-    hash are compared, so that different chats cost little.
+    Groups are in the order of their first chat. Similarity is transitive: a ~ b and b ~ c puts all three
+    together. Only chats that share a quarter of the hash are compared, so that different chats cost little.
 
     Examples
     --------
     >>> chats = [Candidate("a", "x", 0), Candidate("b", "y", 7), Candidate("c", "z", 15)]
-    >>> [[chat.external_id for chat in group] for group in near_duplicates(chats)]
+    >>> [[chat.external_id for chat in group] for group in related_chats(chats)]
     [['a', 'b', 'c']]
     """
     parents = list(range(len(candidates)))
     by_content: dict[str, int] = {}
+    by_cluster: dict[str, int] = {}
     by_hash: dict[int, int] = {}
     for index, chat in enumerate(candidates):
         _join(parents, by_content.setdefault(chat.content_hash, index), index)
+        if chat.cluster:
+            _join(parents, by_cluster.setdefault(chat.cluster, index), index)
         if chat.near_hash is not None:
             _join(parents, by_hash.setdefault(chat.near_hash, index), index)
     _join_near(parents, by_hash)

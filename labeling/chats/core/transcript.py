@@ -21,7 +21,7 @@ SHORT_LIMIT = 80
 ROLES = ("user", "assistant", "system", "tool")
 SPLITS = ("train", "dev", "holdout")
 CHAT_FIELDS = frozenset(
-    ("id", "topic", "split", "started_at", "messages", "experiment", "variant", "metadata")
+    ("id", "topic", "split", "started_at", "messages", "experiment", "variant", "cluster", "metadata")
 )
 MESSAGE_FIELDS = frozenset(("role", "content", "created_at"))
 
@@ -47,6 +47,7 @@ class Transcript:
     started_at: datetime | None
     experiment: str | None
     variant: str | None
+    cluster: str | None
     metadata: dict[str, Any] | None
 
     @property
@@ -55,7 +56,7 @@ class Transcript:
         return len(self.messages)
 
 
-def transcript_of(fields: Fields, ignored: Ignored | None = None) -> Transcript:
+def transcript_of(fields: Fields, ignored: Ignored | None = None, *, cluster_key: str = "") -> Transcript:
     """
     Validate one chat object.
 
@@ -63,11 +64,13 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None) -> Transcript:
     ----------
     fields : the line.
     ignored : counts unknown fields.
+    cluster_key : key of the metadata that names the chat's cluster if the line has no `cluster`.
 
     Raises
     ------
     FieldProblem
-        a field of the wrong type, more than 1,000,000 characters or 5,000 messages, no message.
+        a field of the wrong type, a cluster that is no text, number or boolean, more than 1,000,000
+        characters or 5,000 messages, no message.
 
     Examples
     --------
@@ -82,6 +85,7 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None) -> Transcript:
         raise fields.refuse("messages", f"hold {characters:,} characters; {MAX_CHARACTERS:,} is the limit")
     if ignored is not None:
         ignored.note(fields.unknown(CHAT_FIELDS))
+    metadata = fields.mapping("metadata") if fields.given("metadata") else None
     return Transcript(
         external_id=external_id,
         messages=messages,
@@ -93,12 +97,26 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None) -> Transcript:
         started_at=fields.moment("started_at"),
         experiment=_optional_text(fields, "experiment", SHORT_LIMIT),
         variant=_optional_text(fields, "variant", SHORT_LIMIT),
-        metadata=fields.mapping("metadata") if fields.given("metadata") else None,
+        cluster=_optional_text(fields, "cluster", KEY_LIMIT) or _cluster(fields, metadata, cluster_key),
+        metadata=metadata,
     )
 
 
 def _optional_text(fields: Fields, key: str, limit: int) -> str | None:
     return fields.text(key, limit=limit).strip() if fields.given(key) else None
+
+
+def _cluster(fields: Fields, metadata: dict[str, Any] | None, key: str) -> str | None:
+    """Return the cluster that the metadata names; None without one."""
+    value = (metadata or {}).get(key) if key else None
+    if value is None:
+        return None
+    if not isinstance(value, str | int | float):
+        raise fields.refuse(f"metadata.{key}", "names the cluster: it must be a text, a number or a boolean")
+    text = str(value).strip()
+    if len(text) > KEY_LIMIT:
+        raise fields.refuse(f"metadata.{key}", f"has {len(text):,} characters; {KEY_LIMIT} is the limit")
+    return text or None
 
 
 def _messages(fields: Fields, ignored: Ignored | None) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from django.db.models import Max
+from django.db.models import Count, Max
 
 from common.jsonl import in_batches
 from common.problems import InputProblem, shown
@@ -47,7 +47,8 @@ class MembersImport:
     Adds chats to a set while a file is read.
 
     A split in the line overrides the chat's split in the set. `finish` assigns splits by proportions to the
-    chats added without one; near-duplicates, earlier members included, get the same split.
+    chats added without one; near-duplicates and chats of one cluster, earlier members included, get the same
+    split.
     """
 
     def __init__(self, chat_set: ChatSet, proportions: Mapping[str, float]) -> None:
@@ -96,12 +97,14 @@ class MembersImport:
             "chat__external_id",
             "chat__content_hash",
             "chat__near_hash",
+            "chat__cluster",
         )
         candidates: list[Candidate] = []
         pks: dict[str, int] = {}
-        for pk, chat, position, split, external_id, content, near in rows.values_list(*columns).iterator():
+        for row in rows.values_list(*columns).iterator():
+            pk, chat, position, split, external_id, content, near, cluster = row
             decided = position < self._first or chat in self._given
-            candidates.append(Candidate(external_id, content, near, split if decided else ""))
+            candidates.append(Candidate(external_id, content, near, split if decided else "", cluster))
             pks[external_id] = pk
         by_split: dict[str, list[int]] = {}
         for external_id, split in splits_of(candidates, self.proportions).items():
@@ -109,3 +112,9 @@ class MembersImport:
         for split, splits in by_split.items():
             for batch in in_batches(splits, AT_ONCE):
                 ChatSetMember.objects.filter(pk__in=batch).update(split=split)
+
+    def divided_clusters(self) -> int:
+        """Count the clusters of the set with chats in more than one split."""
+        rows = ChatSetMember.objects.filter(chat_set=self.chat_set).exclude(chat__cluster="")
+        splits = rows.order_by().values("chat__cluster").annotate(splits=Count("split", distinct=True))
+        return splits.filter(splits__gt=1).count()

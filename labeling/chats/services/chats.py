@@ -15,7 +15,7 @@ from labeling.models.chats import Chat, Split, Topic
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
-_UPDATED = ["topic", "started_at", "experiment", "variant", "metadata"]
+_UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata"]
 
 Line = tuple[int, Transcript]
 
@@ -27,6 +27,7 @@ def chats_import(
     set_name: str = "",
     rubric_name: str = "",
     split: str = "",
+    cluster_key: str = "",
     origin: Chat.Origin = Chat.Origin.IMPORT,
 ) -> ImportResult:
     """
@@ -37,6 +38,7 @@ def chats_import(
     path : JSON Lines of chats.
     set_name, rubric_name : see `chat_set_ensure`.
     split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); a line's own wins.
+    cluster_key : key of the metadata that names each chat's cluster.
     origin : origin of the new chats.
 
     Raises ImportProblem or InputProblem; no data is written then.
@@ -47,9 +49,11 @@ def chats_import(
     members = None
     if set_name:
         members = MembersImport(chat_set_ensure(name=set_name, rubric_name=rubric_name), proportions)
-    importer = _ChatsImport(path, origin, members)
+    importer = _ChatsImport(path, origin, members, cluster_key)
     for chunk in _chunks(read_records(path, importer.parse)):
         importer.store(chunk)
+    if cluster_key and not importer.clustered:
+        raise InputProblem(f"--cluster-key: no chat of the file has metadata.{shown(cluster_key)}")
     if members is not None:
         members.finish()
     return importer.result(split_asked=bool(split))
@@ -69,14 +73,18 @@ def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 class _ChatsImport:
-    def __init__(self, path: Path, origin: Chat.Origin, members: MembersImport | None) -> None:
+    def __init__(
+        self, path: Path, origin: Chat.Origin, members: MembersImport | None, cluster_key: str
+    ) -> None:
         self.path, self.origin, self.members = path, origin, members
+        self.cluster_key, self.clustered = cluster_key, 0
         self.ignored = Ignored()
         self.counts: Counter[str] = Counter()
         self.topics: dict[str, Topic] = {}
 
     def parse(self, fields: Fields) -> Transcript:
-        transcript = transcript_of(fields, self.ignored)
+        transcript = transcript_of(fields, self.ignored, cluster_key=self.cluster_key)
+        self.clustered += bool(transcript.cluster)
         if transcript.split and self.members is None:
             self.ignored.note(["split"])
         return transcript
@@ -140,6 +148,7 @@ class _ChatsImport:
             char_count=transcript.char_count,
             experiment=transcript.experiment or "",
             variant=transcript.variant or "",
+            cluster=transcript.cluster or "",
             metadata=transcript.metadata or {},
             origin=self.origin,
         )
@@ -153,6 +162,7 @@ class _ChatsImport:
             "started_at": transcript.started_at,
             "experiment": transcript.experiment,
             "variant": transcript.variant,
+            "cluster": transcript.cluster,
             "metadata": transcript.metadata,
         }
         changed = {
@@ -172,6 +182,8 @@ class _ChatsImport:
             )
             if split_asked and self.members.kept:
                 notes.append(f"chats that were already in it and keep their split: {self.members.kept:,}")
+            if divided := self.members.divided_clusters():
+                notes.append(f"clusters with chats in more than one split: {divided:,}")
         return ImportResult(
             created=self.counts["created"],
             unchanged=self.counts["unchanged"],

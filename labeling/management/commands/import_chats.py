@@ -27,11 +27,19 @@ class Command(WorkbenchCommand):
             help="train, dev (default), holdout, or shares: train=20,dev=40,holdout=40; a line's split wins",
         )
 
+        parser.add_argument(
+            "--cluster-key",
+            default="",
+            metavar="KEY",
+            help="metadata key that names chats that belong together, such as those of one customer",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         result = chats_import(
             path=options["file"],
             set_name=options["set"],
             rubric_name=options["rubric"],
             split=options["split"],
+            cluster_key=options["cluster_key"],
         )
         self.answer_import(result, "chats")

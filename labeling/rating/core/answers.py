@@ -11,16 +11,21 @@ RATER_KINDS = ("person", "automatic", "demo")
 LABEL_FIELDS = frozenset(
     (
         *("chat_id", "criterion", "rater", "value", "rationale", "turns", "evidence"),
-        *("kind", "post_reveal", "version", "created_at", "active_ms"),
+        *("kind", "post_reveal", "version", "created_at", "active_ms", "carried_from"),
     )
 )
 EVIDENCE_FIELDS = frozenset(("message", "start", "end", "quote"))
-ADJUDICATION_FIELDS = frozenset(("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at"))
+ADJUDICATION_FIELDS = frozenset(
+    ("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at", "carried_from")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelLine:
-    """A rater's answer, None = not applicable. `kind` "" and None in the fields after it = absent."""
+    """A rater's answer, None = not applicable. Absent: `kind` "", None in the fields after it.
+
+    `carried_from` is the key of the retired criterion that the rater answered, "" for none.
+    """
 
     chat_id: str
     criterion: str
@@ -34,6 +39,7 @@ class LabelLine:
     version: int | None
     created_at: datetime | None
     active_ms: int | None
+    carried_from: str = ""
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -43,7 +49,7 @@ class LabelLine:
 
 @dataclass(frozen=True, slots=True)
 class AdjudicationLine:
-    """A lead's decision; value None = not applicable."""
+    """A lead's decision; value None = not applicable. `carried_from` as for labels."""
 
     chat_id: str
     criterion: str
@@ -51,6 +57,7 @@ class AdjudicationLine:
     value: bool | None
     reason: str
     created_at: datetime | None
+    carried_from: str = ""
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -85,6 +92,7 @@ def label_line_of(fields: Fields, ignored: Ignored | None = None) -> LabelLine:
         version=fields.whole("version", low=1) if fields.given("version") else None,
         created_at=fields.moment("created_at"),
         active_ms=_active_ms(fields) if fields.given("active_ms") else None,
+        carried_from=_carried_from(fields),
     )
 
 
@@ -109,7 +117,12 @@ def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> Adju
         value=fields.answer("value"),
         reason=fields.text("reason", blank=False),
         created_at=fields.moment("created_at"),
+        carried_from=_carried_from(fields),
     )
+
+
+def _carried_from(fields: Fields) -> str:
+    return fields.text("carried_from") if fields.given("carried_from") else ""
 
 
 def _active_ms(fields: Fields) -> int:

@@ -282,7 +282,8 @@ def _record(*, row: Assignment, label: Label, change: _Change, sent: _Request, a
     answer = change.fields
     label.revision += 1
     if not stands(label, submitted=change.submitted, revealed=change.post_reveal):
-        for name, value in (answer | {"assignment": row, "source": sent.source, "given_at": at}).items():
+        given = {"assignment": row, "source": sent.source, "carried_from": None, "given_at": at}
+        for name, value in (answer | given).items():
             setattr(label, name, value)
     label.save()
     return LabelRevision.objects.create(

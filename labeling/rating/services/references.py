@@ -65,6 +65,20 @@ def criterion_named(key: str, criteria: Mapping[str, CriterionRef]) -> Criterion
     return criteria[key]
 
 
+def origin_named(key: str, criterion: CriterionRef, criteria: Mapping[str, CriterionRef]) -> int | None:
+    """Return the id of the criterion that an answer has carried over from; None for a blank key.
+
+    Raises FieldProblem for an unknown key, or that of the answer's own criterion.
+    """
+    if not key:
+        return None
+    if key not in criteria:
+        raise FieldProblem("carried_from", f"no criterion {shown(key)}")
+    if key == criterion.key:
+        raise FieldProblem("carried_from", "is the criterion itself")
+    return criteria[key].id
+
+
 def chat_named(external_id: str, chats: Mapping[str, ChatRef]) -> ChatRef:
     """Return the chat of that external id; raise FieldProblem where there is none."""
     if external_id not in chats:

@@ -131,9 +131,10 @@ def _submit_labels(
     for draft in changed:
         for name in answer:
             setattr(draft.label, name, getattr(draft, name))
-        draft.label.source = source
+        draft.label.source, draft.label.carried_from = source, None
     Label.objects.bulk_update(
-        [draft.label for draft in changed], ["value", "rationale", "evidence", "version", "source"]
+        [draft.label for draft in changed],
+        ["value", "rationale", "evidence", "version", "source", "carried_from"],
     )
     LabelRevision.objects.bulk_create(
         LabelRevision(

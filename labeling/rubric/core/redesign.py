@@ -1,6 +1,6 @@
 """A redesign of criteria: which ones retire, which replace them, which labels carry over."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -73,7 +73,8 @@ def redesign_check(redesign: Redesign) -> None:
     Raises
     ------
     FieldProblem
-        at `others` (the other criteria of a merge), `into`, one of its fields, or `same_answers`.
+        at `others` (the other criteria of a merge), `into`, one of its fields, or `same_answers`. Labels of
+        an old criterion carry over to one new criterion at most.
 
     Examples
     --------
@@ -89,11 +90,26 @@ def redesign_check(redesign: Redesign) -> None:
     for n, successor in enumerate(redesign.into):
         if unknown := sorted(successor.carries - set(redesign.olds)):
             raise FieldProblem(f"into[{n}].carries", f"{shown(unknown[0])} is not retired by this redesign")
+    _check_carried_once(redesign.into)
     if redesign.carries and not redesign.same_answers:
         raise FieldProblem(
             "same_answers",
             "labels carry over only where True and False mean the same in both questions: confirm this",
         )
+
+
+def _check_carried_once(into: Sequence[Successor]) -> None:
+    """Refuse the same labels for two new questions: these would always have the same answer."""
+    takers: dict[str, str] = {}
+    for n, successor in enumerate(into):
+        for key in sorted(successor.carries):
+            if key in takers:
+                raise FieldProblem(
+                    f"into[{n}].carries",
+                    f"labels of {key} already carry over to {takers[key]}: two questions with the same"
+                    " answers are one question",
+                )
+            takers[key] = successor.spec.key
 
 
 def _check_number(field: str, kind: str, permitted: range, what: str, number: int) -> None:

@@ -1,35 +1,87 @@
 """Preview of a redesign: labels that would carry over and labelling jobs that it affects."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
 
 from django.db.models import Count, Q, QuerySet
 
+from common.jsonl import in_batches
 from common.problems import FieldProblem, shown
-from labeling.models.labels import Adjudication, Label, LabelingJob, counting_versions
+from labeling.consensus.core.votes import Decision
+from labeling.models.labels import Adjudication, Consensus, Label, LabelingJob, counting_versions
 from labeling.models.rubric import Criterion, Dimension
+from labeling.rubric.core.carry_over import OldAnswers, chat_carry_over
 from labeling.rubric.core.redesign import Redesign, Successor, redesign_check
 
+IDS_AT_ONCE = 1000
+MANY = 0.05
 OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of answers on the retired criteria: those that carry over, and those that differ and stay."""
+    """Counts of answers that carry over, and of those on chats that are excluded."""
 
     carried: int = 0
     conflicts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
+class ChatTally:
+    """
+    Counts of chats that carry over, and of those excluded because the answers to the old questions differ.
+
+    Of the carried ones, `one_only` have answers to one of several old questions, and on `unresolved` an old
+    consensus is unresolved.
+    """
+
+    carried: int = 0
+    excluded: int = 0
+    one_only: int = 0
+    unresolved: int = 0
+
+    @property
+    def compared(self) -> int:
+        """Number of chats with answers to several old questions."""
+        return self.carried + self.excluded - self.one_only
+
+    @property
+    def share_excluded(self) -> float:
+        """Share of the compared chats that are excluded."""
+        return self.excluded / self.compared if self.excluded else 0.0
+
+    @property
+    def many_excluded(self) -> bool:
+        """Whether the old questions often have different answers."""
+        return self.share_excluded > MANY
+
+
+@dataclass(frozen=True, slots=True)
 class LabelCarryOver:
-    """The labels and adjudications that carry over to one new criterion."""
+    """
+    The answers that carry over to one new criterion.
+
+    `differing` carried labels are of raters who answered the old questions differently.
+    """
 
     key: str
     olds: tuple[str, ...]
-    labels: Tally
-    adjudications: Tally
+    labels: Tally = Tally()
+    adjudications: Tally = Tally()
+    chats: ChatTally = ChatTally()
+    differing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOverPlan:
+    """The answers that carry over: labels with the id of their old criterion, adjudications, and counts."""
+
+    counts: LabelCarryOver
+    labels: tuple[tuple[int, QuerySet[Label]], ...]
+    adjudications: tuple[Adjudication, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,24 +179,101 @@ def consequences(*, redesign: Redesign, olds: Sequence[Criterion]) -> Consequenc
 def _carrying(successor: Successor, olds: Sequence[Criterion]) -> LabelCarryOver:
     rows = [row for row in olds if row.key in successor.carries]
     if not rows:
-        return LabelCarryOver(successor.spec.key, (), Tally(), Tally())
-    ids = [row.pk for row in rows]
-    return LabelCarryOver(
-        key=successor.spec.key,
-        olds=tuple(row.key for row in rows),
-        labels=_tally(labels_to_carry(ids), "chat", "rater"),
-        adjudications=_tally(adjudications_of(ids), "chat"),
+        return LabelCarryOver(successor.spec.key, ())
+    return carry_over_plan(key=successor.spec.key, olds=rows).counts
+
+
+# ---------- what carries over ----------
+
+
+def carry_over_plan(*, key: str, olds: Sequence[Criterion]) -> CarryOverPlan:
+    """Return what carries over to the new criterion `key`; `olds` in the rubric's order.
+
+    All answers of a single old criterion carry over, of several those that `chat_carry_over` returns. The
+    number of queries is constant.
+    """
+    keys, ids = tuple(row.key for row in olds), [row.pk for row in olds]
+    return _of_one(key, keys, ids[0]) if len(ids) == 1 else _of_several(key, keys, ids)
+
+
+def _of_one(key: str, keys: tuple[str, ...], old: int) -> CarryOverPlan:
+    labels, adjudications = labels_to_carry([old]), tuple(adjudications_of([old]))
+    unresolved = Count("pk", filter=Q(state=Consensus.State.UNRESOLVED))
+    chats = Consensus.objects.filter(criterion=old).aggregate(carried=Count("pk"), unresolved=unresolved)
+    counts = LabelCarryOver(
+        key, keys, Tally(labels.count()), Tally(len(adjudications)), chats=ChatTally(**chats)
     )
+    return CarryOverPlan(counts, ((old, labels),), adjudications)
 
 
-def _tally(rows: QuerySet[Label] | QuerySet[Adjudication], *cell: str) -> Tally:
-    """Count cells; those with equal answers on all old criteria carry over."""
-    answers = {"yes": Q(value=True), "no": Q(value=False), "na": Q(value=None)}
-    counted = {name: Count("pk", filter=which) for name, which in answers.items()}
-    cells: QuerySet[Any] = rows.order_by().values(*cell).annotate(**counted)
-    differ = Q(yes__gt=0, no__gt=0) | Q(yes__gt=0, na__gt=0) | Q(no__gt=0, na__gt=0)
-    conflicts = cells.filter(differ).count()
-    return Tally(cells.count() - conflicts, conflicts)
+def _of_several(key: str, keys: tuple[str, ...], olds: Sequence[int]) -> CarryOverPlan:
+    counts: Counter[str] = Counter()
+    label_ids: dict[int, list[int]] = {old: [] for old in olds}
+    adjudications = []
+    for chat in _chats(olds):
+        answers = [chat.of(old) for old in olds]
+        carried = chat_carry_over(answers)
+        if carried is None:
+            raters = {rater for one in answers for rater in one.labels}
+            counts.update(excluded=1, labels_excluded=len(raters), decisions_excluded=chat.newest is not None)
+            continue
+        for rater, n in carried.sources.items():
+            label_ids[olds[n]].append(chat.labels[olds[n]][rater][0])
+        adjudications += [chat.newest] if chat.newest else []
+        states = [one.state for one in answers if one.state]
+        counts.update(carried=1, one_only=len(states) == 1, unresolved="unresolved" in states)
+        counts.update(differing=carried.differing)
+    tally = LabelCarryOver(
+        key,
+        keys,
+        labels=Tally(sum(map(len, label_ids.values())), counts["labels_excluded"]),
+        adjudications=Tally(len(adjudications), counts["decisions_excluded"]),
+        chats=ChatTally(*(counts[name] for name in ("carried", "excluded", "one_only", "unresolved"))),
+        differing=counts["differing"],
+    )
+    batches = ((old, batch) for old, ids in label_ids.items() for batch in in_batches(ids, IDS_AT_ONCE))
+    labels = tuple((old, Label.objects.filter(pk__in=batch)) for old, batch in batches)
+    return CarryOverPlan(tally, labels, tuple(adjudications))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """The answers on one chat by old criterion: (label id, value) by rater, and decisions, newest last."""
+
+    labels: dict[int, dict[int, tuple[int, bool | None]]]
+    decisions: dict[int, Adjudication]
+
+    @property
+    def newest(self) -> Adjudication | None:
+        """The newest decision."""
+        return next(reversed(self.decisions.values()), None)
+
+    def of(self, old: int) -> OldAnswers:
+        """Return the answers to one criterion."""
+        decision = self.decisions.get(old)
+        return OldAnswers(
+            {rater: value for rater, (_, value) in self.labels.get(old, {}).items()},
+            Decision(decision.value) if decision else None,
+        )
+
+
+def _chats(olds: Sequence[int]) -> Iterator[_Chat]:
+    """Yield the chats with answers to these criteria, in two queries."""
+    decided: dict[int, dict[int, Adjudication]] = {}
+    for row in adjudications_of(olds).order_by("created_at", "pk"):
+        decided.setdefault(row.chat_id, {})[row.criterion_id] = row
+    labels = labels_to_carry(olds).order_by("chat", "rater")
+    rows = labels.values_list("chat_id", "criterion_id", "rater_id", "pk", "value")
+    for chat, group in groupby(rows.iterator(), itemgetter(0)):
+        given: dict[int, dict[int, tuple[int, bool | None]]] = {}
+        for _, criterion, rater, pk, value in group:
+            given.setdefault(criterion, {})[rater] = (pk, value)
+        yield _Chat(given, decided.pop(chat, {}))
+    for decisions in decided.values():
+        yield _Chat({}, decisions)
+
+
+# ---------- jobs ----------
 
 
 def touched_jobs(*, criterion_ids: Collection[int]) -> tuple[TouchedJob, ...]:

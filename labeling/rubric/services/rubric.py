@@ -12,6 +12,7 @@ from common.problems import FieldProblem, shown
 from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.people.services.audit import audit
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
@@ -19,6 +20,7 @@ from labeling.rubric.core.rubric import (
     rubric_of,
     version_hash,
 )
+from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
@@ -91,8 +93,16 @@ def _criterion(
         )
     elif row.rubric_id != rubric.pk:
         raise FieldProblem("key", f"{shown(spec.key)} belongs to the rubric {shown(row.rubric.name)}")
+    was = row.state
     changed = [_apply(row, fields), _version(row, spec, source), articles_set(row, spec.knowledge or ())]
+    if row.state != was:
+        verb = ENDED["retire"] if row.state == Criterion.State.RETIRED else BROUGHT_BACK
+        audit(actor=None, verb=verb, obj=row, criterion=row.key, reason=_reason(source))
     return "created" if created else "updated" if any(changed) else "unchanged"
+
+
+def _reason(source: str) -> str:
+    return f"Imported from {source}"
 
 
 def _apply(row: Criterion, fields: dict[str, object]) -> bool:
@@ -128,7 +138,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             passes_when=spec.passes_when,
             allow_na=spec.allow_na,
         ),
-        reason=f"Imported from {source}",
+        reason=_reason(source),
         **text,
     )
     consensus_follow(version=version)

@@ -26,7 +26,7 @@ def label_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
     for chats in chats_in_order(chat_set, user):
         labels = Label.objects.filter(
             chat_id__in=chats, criterion_id__in=criteria, state=Label.State.SUBMITTED
-        ).select_related("rater", "version")
+        ).select_related("rater", "version", "carried_from")
         places = places_of(chats)
         for label in sorted(
             labels, key=lambda row: (places[row.chat_id], order[row.criterion_id], row.rater.name)
@@ -35,7 +35,7 @@ def label_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
 
 
 def label_line(label: Label, chat_id: str, criterion: str) -> Line:
-    """Return the line of one label; its rater and version must be loaded."""
+    """Return the line of one label; its rater, version and origin must be loaded."""
     return {
         "chat_id": chat_id,
         "criterion": criterion,
@@ -45,7 +45,7 @@ def label_line(label: Label, chat_id: str, criterion: str) -> Line:
         **filled(post_reveal=label.post_reveal),
         "version": label.version.number,
         "created_at": iso(label.given_at),
-        **filled(active_ms=label.active_ms),
+        **filled(active_ms=label.active_ms, carried_from=label.carried_from and label.carried_from.key),
     }
 
 
@@ -105,7 +105,9 @@ def adjudication_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[
     """Yield the current decisions on the set's chats and its rubric's criteria."""
     criteria, order = criteria_in_order(chat_set)
     for chats in chats_in_order(chat_set, user):
-        rows = Adjudication.objects.filter(chat_id__in=chats, criterion_id__in=criteria, replaced_at=None)
+        rows = Adjudication.objects.filter(
+            chat_id__in=chats, criterion_id__in=criteria, replaced_at=None
+        ).select_related("carried_from")
         places = places_of(chats)
         for row in sorted(rows, key=lambda row: (places[row.chat_id], order[row.criterion_id])):
             yield {
@@ -115,6 +117,7 @@ def adjudication_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[
                 "value": row.value,
                 "reason": row.reason,
                 "created_at": iso(row.created_at),
+                **filled(carried_from=row.carried_from and row.carried_from.key),
             }
 
 
@@ -181,11 +184,11 @@ _GIVEN = ("value", "rationale", "turns", "evidence")
 LABELLING: Mapping[str, tuple[Lines, tuple[str, ...]]] = {
     "labels": (
         label_lines,
-        (*_CELL, *_GIVEN, "kind", "post_reveal", "version", "created_at", "active_ms"),
+        (*_CELL, *_GIVEN, "kind", "post_reveal", "version", "created_at", "active_ms", "carried_from"),
     ),
     "adjudications": (
         adjudication_lines,
-        ("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at"),
+        ("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at", "carried_from"),
     ),
     "revisions": (
         revision_lines,

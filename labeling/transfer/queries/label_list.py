@@ -36,10 +36,10 @@ def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
     if "rater" in filters:
         rater = Rater.objects.filter(name=filters["rater"]).first()
         labels = labels.filter(rater=_row_or_problem(rater, "rater", filters["rater"]))
-    rows = labels.select_related("chat", "criterion", "rater", "version")
+    rows = labels.select_related("chat", "criterion", "rater", "version", "carried_from")
     return rows.only(
         *("value", "rationale", "evidence", "post_reveal", "given_at", "active_ms", "chat__external_id"),
-        *("criterion__key", "rater__name", "rater__kind", "version__number"),
+        *("criterion__key", "rater__name", "rater__kind", "version__number", "carried_from__key"),
     )
 
 

@@ -29,6 +29,7 @@ from labeling.rating.services.references import (
     contents_of,
     criteria_by_key,
     criterion_named,
+    origin_named,
 )
 
 LINES_AT_ONCE = 5000
@@ -43,6 +44,7 @@ _ANSWER = (
     "post_reveal",
     "revision",
     "source",
+    "carried_from_id",
     "given_at",
     "active_ms",
 )
@@ -65,6 +67,7 @@ class _Answer:
     post_reveal: bool
     given_at: datetime
     active_ms: int | None
+    carried_from: int | None
     # Whether its rater has seen the judge's view: an earlier label does not change then.
     after_reveal: bool = False
 
@@ -76,6 +79,7 @@ class _Answer:
             and self.rationale == label.rationale
             and self.evidence == label.evidence
             and self.post_reveal == label.post_reveal
+            and self.carried_from == label.carried_from_id
             and (self.version is None or self.version.id == label.version_id)
         )
 
@@ -241,6 +245,7 @@ class _LabelsImport:
             post_reveal=line.post_reveal,
             given_at=line.created_at or self.now,
             active_ms=line.active_ms,
+            carried_from=origin_named(line.carried_from, criterion, self.criteria),
         )
 
     def notes(self) -> tuple[str, ...]:
@@ -306,7 +311,8 @@ class _LabelsImport:
             state=Label.State.SUBMITTED,
             post_reveal=answer.post_reveal,
             revision=revision,
-            source=self.source,
+            source=self.source if answer.carried_from is None else Label.Source.CARRIED,
+            carried_from_id=answer.carried_from,
             given_at=answer.given_at,
             active_ms=active_ms if answer.active_ms is None else answer.active_ms,
         )

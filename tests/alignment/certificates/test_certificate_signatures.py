@@ -19,9 +19,11 @@ from alignment.certificates.services.keys import signing_key
 from alignment.models.certificates import Certificate
 from common.problems import InputProblem
 from labeling.models.people import User
+from tests.factories.certificates import make_qualifying
 from tests.factories.compared_runs import Compared
 
 pytestmark = pytest.mark.django_db
+build_compared = make_qualifying
 
 
 def test_anybody_with_the_public_key_verifies_it_without_the_workbench(
@@ -69,9 +71,10 @@ def test_anothers_key_makes_it_forged(certificate: Certificate, lead: Client) ->
     assert (found["answer"], found["reason"]) == ("forged", "this workbench did not sign it")
 
 
-def test_our_key_without_our_record_is_unknown(certificate: Certificate, compared: Compared) -> None:
+def test_our_key_without_our_record_is_unknown(certificate: Certificate, lead_user: User) -> None:
     body = certificate.body | {"run": 999999}
-    assert certificate_verified(body=body, signature=sign(body, signing_key())).word == "unknown"
+    found = certificate_verified(body=body, signature=sign(body, signing_key()), user=lead_user)
+    assert found.word == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from alignment.certificates.services.certificates import NOTHING_QUALIFIES, nothing_to_certify
 from alignment.models.certificates import Certificate
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
@@ -17,8 +18,6 @@ from tests.factories.page_text import words_of
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db
-
-ALTHOUGH = "Issue it although it permits no use on any criterion"
 
 
 @pytest.fixture
@@ -51,24 +50,23 @@ def test_the_report_says_what_a_certificate_would_allow(useful: Compared, lead: 
     Criterion.objects.filter(key="welcome").update(tier="subjective")
     shown = words_of(lead.get(urls(useful)["report"]))
     assert "It would state: “May score production on 1 of 3 criteria; 1 is directional only.”" in shown
-    assert ALTHOUGH not in shown
 
 
-def test_one_that_allows_no_use_is_issued_only_when_that_is_confirmed(
-    compared: Compared, lead: Client
-) -> None:
-    page = text_of(lead.get(urls(compared)["report"]))
-    assert ALTHOUGH in page and "required" in page[page.index('name="although"') - 80 :][:200]
-    refused = issued(lead, compared)
-    assert "No certificate was issued: it would permit no use on any criterion: confirm" in words_of(refused)
+def test_where_no_criterion_qualifies_it_is_refused_on_page_and_api(compared: Compared, lead: Client) -> None:
+    Criterion.objects.filter(key="welcome").update(tier="subjective")  # directional use alone is none
+    page = words_of(lead.get(urls(compared)["report"]))
+    assert f"No certificate can be issued: {NOTHING_QUALIFIES}." in page
+    assert "Issue a certificate on" not in page
+    assert f"No certificate was issued: {NOTHING_QUALIFIES}" in words_of(issued(lead, compared))
+    answer = lead.post("/api/certificates/", {"run": compared.run.pk}, content_type="application/json")
+    assert (answer.status_code, answer.json()["detail"]) == (409, NOTHING_QUALIFIES)
     assert not Certificate.objects.exists()
-    issued(lead, compared, although="on")
-    assert Certificate.objects.count() == 1
 
 
-def test_one_that_allows_something_needs_no_confirmation(useful: Compared, lead: Client) -> None:
-    issued(lead, useful)
-    assert Certificate.objects.count() == 1
+def test_an_aligned_criterion_whose_labels_answer_another_text_does_not_qualify() -> None:
+    entry = {"status": "aligned", "tier": "simple", "reasons": [], "questions": {"same": False}}
+    assert nothing_to_certify({"criteria": [entry]}) == NOTHING_QUALIFIES
+    assert nothing_to_certify({"criteria": [entry, entry | {"questions": {"same": True}}]}) == ""
 
 
 @pytest.mark.parametrize("days", ["0", "366", "-1", "x", "", "1.5"])
@@ -83,16 +81,16 @@ def test_days_out_of_their_limits_are_refused_with_the_limits(
 # ---------- its chip ----------
 
 
-def test_the_chip_of_a_valid_one_says_where_it_allows_little_or_nothing(
-    compared: Compared, lead: Client, lead_user: User
+def test_the_title_names_how_many_criteria_it_certifies_on_which_chats(
+    useful: Compared, lead: Client, lead_user: User
 ) -> None:
-    nothing = stored_certificate(compared.run, by=lead_user)
-    assert chips(lead, nothing) == ("Valid, permits no use",) * 2
-    Criterion.objects.filter(key="welcome").update(tier="subjective")
-    assert chips(lead, stored_certificate(compared.run, by=lead_user)) == ("Valid, directional only",) * 2
+    row = stored_certificate(useful.run, by=lead_user)
+    assert lead.get(f"/certificates/{row.pk}/").context["title"] == (
+        f"Certificate {row.pk}: 1 of 3 criteria on all splits"
+    )
 
 
-def test_one_that_allows_a_use_is_simply_valid(useful: Compared, lead: Client, lead_user: User) -> None:
+def test_one_that_holds_is_simply_valid(useful: Compared, lead: Client, lead_user: User) -> None:
     assert chips(lead, stored_certificate(useful.run, by=lead_user)) == ("Valid", "Valid")
 
 

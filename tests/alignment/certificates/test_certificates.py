@@ -25,21 +25,28 @@ from alignment.models.reports import Report
 from alignment.reports.core import build_report
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
-from labeling.models.labels import Consensus, Label
+from labeling.models.chats import ChatSetMember
+from labeling.models.labels import Consensus
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
-from tests.factories.certificates import RECIPE
-from tests.factories.compared_runs import Compared, add_chats, text_of
+from tests.factories.certificates import RECIPE, invert, make_qualifying, stored_certificate
+from tests.factories.compared_runs import Compared, text_of
 from tests.factories.label_samples import strip
+from tests.factories.rater_quality import polite
 from tests.factories.sampled_labels import answer
 
 pytestmark = pytest.mark.django_db
+build_compared = make_qualifying
 
 # ---------- what it says ----------
 
 
 def entry(certificate: Certificate, key: str) -> dict[str, Any]:
-    (found,) = (one for one in certificate.body["criteria"] if one["key"] == key)
+    return entry_in(certificate.body, key)
+
+
+def entry_in(body: dict[str, Any], key: str) -> dict[str, Any]:
+    (found,) = (one for one in body["criteria"] if one["key"] == key)
     return dict(found)
 
 
@@ -47,16 +54,16 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
     Criterion.objects.filter(key="wrong_fact").update(tier="subjective")
     body = certificate_issue(run=compared.run, by=lead_user, split="dev").body
     assert {one["key"]: one["use"] for one in body["criteria"]} == {
-        "polite": "none",
+        "polite": "production",
         "wrong_fact": "directional",
         "welcome": "none",
     }
-    assert "needs 20 more human True labels (10 of 30)" in body["criteria"][0]["reasons"]
+    assert "needs 30 more human False labels (0 of 30)" in entry_in(body, "welcome")["reasons"]
     labels = body["labels"]
-    assert (labels["set"], labels["split"], labels["chats"]) == ("calibration", "dev", 20)
-    assert (labels["labels"], labels["raters"], labels["against"]) == (180, 3, "consensus")
+    assert (labels["set"], labels["split"], labels["chats"]) == ("calibration", "dev", 100)
+    assert (labels["labels"], labels["raters"], labels["against"]) == (900, 3, "consensus")
     assert labels["first"] <= labels["last"]
-    assert body["topics"] == [{"name": "Delivery", "chats": 20}]
+    assert body["topics"] == [{"name": "Delivery", "chats": 100}]
     assert body["report"]["pin"] == Report.objects.get(kind=Report.Kind.REPORT).pin
     assert any(limit.startswith("measured on dev") for limit in body["limits"])
     assert any(limit.startswith("an imported judge") for limit in body["limits"])
@@ -64,15 +71,13 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
 
 
 def test_labels_sampled_by_verdict_are_named(compared: Compared, lead_user: User) -> None:
-    add_chats(compared, to=100)
-    strip(compared, range(9, 101))
+    strip(compared, range(9, 201))
     scope = Scope(compared.chat_set, compared.run)
-    polite = tuple(row for row in scope.criteria if row.key == "polite")
-    wish = SampleRequest(scope=scope, criteria=polite, name="More", chats=30, suspect=22, seed=3)
+    wish = SampleRequest(scope=scope, criteria=(polite(),), name="More", chats=30, suspect=22, seed=3)
     answer(create_sample(wish, by=lead_user).chat_set, compared)
-    body = certificate_issue(run=compared.run, by=lead_user).body
-    certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
-    assert "30 of the 38 compared chats were sampled by verdict" in certified["cautions"][0]
+    body = stored_certificate(compared.run, by=lead_user).body
+    cautions = entry_in(body, "polite")["cautions"]
+    assert "30 of the 38 compared chats were sampled by verdict" in cautions[0]
     assert any("30 labelled chats were sampled by verdict" in limit for limit in body["limits"])
 
 
@@ -92,18 +97,17 @@ def test_the_database_is_not_held_while_the_report_is_computed(
 
 
 def test_aligned_on_enough_labels_may_score_production(compared: Compared, lead_user: User) -> None:
-    add_chats(compared, to=120)
     found = entry(certificate_issue(run=compared.run, by=lead_user), "polite")
-    assert (found["use"], found["people_true"], found["people_false"]) == ("production", 60, 60)
+    assert (found["use"], found["people_true"], found["people_false"]) == ("production", 100, 100)
     assert found["tpr"]["value"] == "0.8000"
     assert float(found["tpr"]["low"]) < 0.8 < float(found["tpr"]["high"])
 
 
 def test_what_misleads_in_a_figure_is_signed_with_it(certificate: Certificate, lead: Client) -> None:
     (caution,) = entry(certificate, "welcome")["cautions"]
-    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: only 0 of")
+    assert caution.startswith("agreement is 0.89 and AC1 0.88, but kappa 0.00: only 0 of")
     assert entry(certificate, "polite")["cautions"] == []
-    assert "Agreement is 0.90 and AC1 0.89" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
+    assert "Agreement is 0.89 and AC1 0.88" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
 
 
 def test_where_the_judge_said_not_applicable_is_signed_and_shown(
@@ -115,7 +119,7 @@ def test_where_the_judge_said_not_applicable_is_signed_and_shown(
     certificate = certificate_issue(run=compared.run, by=lead_user)
     found = entry(certificate, "polite")
     assert (found["judge_not_applicable"], found["no_verdict"]) == (3, {"unparsed": 1})
-    assert (found["unjudged"], found["asked"]) == ({"true": 2, "false": 2}, 40)
+    assert (found["unjudged"], found["asked"]) == ({"true": 2, "false": 2}, 200)
     shown = text_of(lead.get(f"/certificates/{certificate.pk}/"))
     assert "3 not applicable, 1 unparsed" in shown
     assert "Neither True nor False" in shown and "No verdict" not in shown
@@ -170,10 +174,12 @@ def test_the_same_link_shows_the_same_numbers_after_new_labels(
 ) -> None:
     url = f"/api/certificates/{certificate.pk}/"
     before = lead.get(url).json()
-    Label.objects.update(value=True)
-    Consensus.objects.update(state="true")
-    Criterion.objects.update(labels_seq=99)
-    assert lead.get(url).json() == before
+    invert(polite())
+    after = lead.get(url).json()
+    assert all(after[name] == before[name] for name in ("body", "signature", "public_key"))
+    assert "0.8000" in text_of(lead.get(url)) and "<b>0.80</b>" in text_of(
+        lead.get(f"/certificates/{certificate.pk}/")
+    )
 
 
 # ---------- who issues one, and on what ----------
@@ -242,12 +248,19 @@ def test_only_leads_issue_and_revoke(certificate: Certificate, compared: Compare
 # ---------- held-out chats ----------
 
 
+def answered_holdout(number: int) -> None:
+    """Leave a consensus on so many of the holdout's chats."""
+    members = ChatSetMember.objects.filter(split="holdout").order_by("position")
+    Consensus.objects.filter(chat__in=list(members.values_list("chat", flat=True))[number:]).delete()
+
+
 def test_figures_of_fewer_than_10_held_out_chats_are_for_leads_alone(
     compared: Compared, lead_user: User, lead: Client, author: Client
 ) -> None:
-    row = certificate_issue(run=compared.run, by=lead_user, split="holdout")
+    answered_holdout(10)
+    row = certificate_issue(run=compared.run, by=lead_user)
     urls = (f"/certificates/{row.pk}/", f"/api/certificates/{row.pk}/")
-    assert {author.get(url).status_code for url in urls} == {200}  # there are 10
+    assert {author.get(url).status_code for url in urls} == {200}
     Consensus.objects.filter(chat=compared.chat(4)).delete()
     for url in urls:
         assert (author.get(url).status_code, lead.get(url).status_code) == (404, 200)
@@ -260,10 +273,11 @@ def test_figures_of_fewer_than_10_held_out_chats_are_for_leads_alone(
 def test_what_was_of_9_when_it_was_issued_stays_for_leads(
     compared: Compared, lead_user: User, author: Client
 ) -> None:
-    taken = Consensus.objects.filter(chat=compared.chat(4))
+    answered_holdout(10)
+    taken = Consensus.objects.filter(chat=compared.chat(20))
     rows = list(taken)
     taken.delete()
-    row = certificate_issue(run=compared.run, by=lead_user, split="holdout")
+    row = certificate_issue(run=compared.run, by=lead_user)
     Consensus.objects.bulk_create(rows)
     assert author.get(f"/certificates/{row.pk}/").status_code == 404
     dev = certificate_issue(run=compared.run, by=lead_user, split="dev")

@@ -1,15 +1,18 @@
 """Metrics of a prompt version by set and split equal those of the report on its newest run."""
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from alignment.comparison.queries.scope import Scope
+from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
 from tests.factories.compared_runs import SPLITS, Compared, add_chats
-from tests.factories.page_text import figures
-from tests.factories.prompt_versions import a_version, run_of
+from tests.factories.page_text import figures, words_of
+from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 
 pytestmark = pytest.mark.django_db
@@ -44,4 +47,25 @@ def test_a_version_is_decided_on_as_the_report_decides(compared: Compared) -> No
     entries = alignment_report(Scope(compared.chat_set, run, "dev"))["criteria"]
     (entry,) = [one for one in entries if one["key"] == "polite"]
     assert (dev.decision.status, list(dev.decision.reasons)) == (entry["status"], entry["reasons"])
-    assert any("abstained on" in reason for reason in dev.decision.reasons)
+    assert any("gave no True or False on" in reason for reason in dev.decision.reasons)
+
+
+def test_every_page_shows_the_same_figure_or_says_of_which_run_and_split(
+    compared: Compared, lead: Client
+) -> None:
+    version = a_version(polite())
+    promote(version)
+    run = run_of(version, compared.chat_set, wrong=3)
+    lists = lead.get(reverse("alignment:criterion_list"))
+    (row,) = [one for one in lists.context["rows"] if one.criterion.key == "polite"]
+    assert f"run {run.pk}, calibration, dev, 20 chats" in words_of(lists)
+    assert StatusPolicy().label in words_of(lists)
+    report = lead.get(row.newest.report_url)
+    entry = report.context["c"]
+    assert (report.context["document"]["run"], report.context["document"]["split"]) == (run.pk, "dev")
+    assert entry["balanced_accuracy"] == row.newest.figures["balanced_accuracy"]
+    assert entry["status"] == row.newest.decision.status
+    assert StatusPolicy().name in words_of(report)
+    for name, args in (("criterion_detail", ["polite"]), ("prompt_version", ["polite", version.number])):
+        page = lead.get(reverse(f"alignment:{name}", args=args))
+        assert f"calibration, dev run {run.pk} {entry['balanced_accuracy']['value']:.2f}" in words_of(page)

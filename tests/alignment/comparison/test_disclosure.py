@@ -11,7 +11,7 @@ from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN, hide_sm
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_metrics import version_metrics
-from alignment.regression.core import junit_xml, markdown_summary
+from alignment.regression.core import GatePolicy, junit_xml, markdown_summary
 from alignment.regression.queries.page import regression_tests
 from alignment.regression.queries.plan import labelled_chats
 from alignment.regression.queries.tests import regression_answer, regression_title
@@ -55,7 +55,8 @@ def test_with_nine_an_author_sees_the_gates_answer_alone(
     hold_out(tested, chats=9)
     row = shown_to(tested, author_user)
     assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [SMALL_COUNTS_HIDDEN], [])
-    assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
+    assert [row.body[key] for key in ("pooled", "more_labels", "bound")] == [None] * 3
+    assert (row.body["cautions"], row.body["advice"]) == ([], "")
     assert shown_to(tested, lead_user).body == tested.test.body
 
 
@@ -211,7 +212,8 @@ def test_one_dev_chat_held_out_elsewhere_is_not_found_by_taking_splits_from_the_
     splits = [covered(compared, author_user, split=split) for split in ("dev", "train", "holdout")]
     assert splits == [19, 10, 10]
     assert covered(compared, author_user) == sum(splits)
-    (before,) = labelled_chats(chat_set=compared.chat_set, split="", keys=["polite"], user=author_user)
+    ask: Any = {"chat_set": compared.chat_set, "split": "", "keys": ["polite"], "policy": GatePolicy()}
+    (before,) = labelled_chats(**ask, user=author_user)
     assert before.n == 39
 
 
@@ -219,7 +221,8 @@ def test_before_a_test_nothing_is_shown_of_nine_either(
     compared: Compared, author_user: User, lead_user: User
 ) -> None:
     Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
-    ask: Any = {"chat_set": compared.chat_set, "split": "holdout", "keys": ["polite", "welcome"]}
+    ask: Any = {"chat_set": compared.chat_set, "split": "holdout", "policy": GatePolicy()}
+    ask["keys"] = ["polite", "welcome"]
     assert [row.n for row in labelled_chats(**ask, user=lead_user)] == [9, 10]
     assert [row.n for row in labelled_chats(**ask, user=author_user)] == [0, 0]
 

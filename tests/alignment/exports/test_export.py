@@ -17,6 +17,7 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Consensus, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from tests.factories.redesigns import carried_out, redesign, successor
 from tests.files import (
     chat,
     criterion,
@@ -119,6 +120,49 @@ def test_exports_fill_an_empty_workspace_with_the_same(tmp_path: Path) -> None:
         run(f"import_{what}", files[what])
     run("import_verdicts", files["verdicts"], "--set", "calibration")
     assert {what: exported(what) for what in KINDS} == before
+
+
+@pytest.mark.django_db
+def test_answers_that_carried_over_keep_their_origin_through_an_export(tmp_path: Path) -> None:
+    fill(tmp_path)
+    carried_out(redesign("replace", "polite", into=(successor("kind", "polite"),)))
+    carried_out(redesign("replace", "refunded", into=(successor("paid", "refunded", allow_na=True),)))
+    both = ("labels", "adjudications")
+    before, files = {what: exported(what) for what in both}, {what: written(what, tmp_path) for what in both}
+    origins = {(row["criterion"], row.get("carried_from")) for what in both for row in before[what]}
+    assert origins == {("polite", None), ("refunded", None), ("kind", "polite"), ("paid", "refunded")}
+    for model in (Consensus, Adjudication, LabelRevision, Label, Rater):
+        model._default_manager.all().delete()
+    for what in both:
+        assert run(f"import_{what}", files[what]).document["created"] == len(before[what])
+        answer = run(f"import_{what}", files[what])
+        assert "ignored" not in answer.notes
+        assert (answer.document["created"], answer.document["updated"]) == (0, 0)
+    assert {what: exported(what) for what in both} == before
+    carried = Label.objects.exclude(carried_from=None)
+    assert set(carried.values_list("source", flat=True)) == {"carried"}
+    assert carried.count() == Label.objects.filter(source="carried").count() == 3
+
+
+@pytest.mark.django_db
+def test_a_label_given_again_in_a_file_is_no_longer_carried_over(tmp_path: Path) -> None:
+    fill(tmp_path)
+    carried_out(redesign("replace", "polite", into=(successor("kind", "polite"),)))
+    again = write_jsonl(tmp_path / "again.jsonl", label("c1", "kind", rater="auto"))
+    assert run("import_labels", again).document["updated"] == 1
+    row = Label.objects.get(criterion__key="kind", rater__name="auto")
+    assert (row.source, row.carried_from) == ("import", None)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("origin", "message"), [("posh", "no criterion 'posh'"), ("polite", "is the criterion itself")]
+)
+def test_an_origin_must_be_another_criterion(tmp_path: Path, origin: str, message: str) -> None:
+    fill(tmp_path)
+    for what, line in (("labels", label("c1", rater="new")), ("adjudications", decision("c2"))):
+        path = write_jsonl(tmp_path / "wrong.jsonl", line | {"carried_from": origin})
+        assert f"line 1, carried_from: {message}" in refused(f"import_{what}", path)
 
 
 @pytest.fixture

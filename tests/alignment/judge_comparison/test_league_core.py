@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.judge_comparison.core import CriterionAnswers, Exclusion, Group, compare
 from alignment.judge_comparison.core.cost_effectiveness import cost_effectiveness
-from alignment.statistics.design_effect import design_effect
 from alignment.statistics.intervals import wilson
 from alignment.statistics.paired_tests import PairedTable, tango_interval
 
@@ -86,13 +85,10 @@ def test_criteria_that_only_repeat_each_other_add_no_certainty() -> None:
     once = compare([right_or_wrong(right, key="a")], runs=[1, 2])[0].pairs[0]
     five = compare([right_or_wrong(right, key=str(n)) for n in range(5)], runs=[1, 2])[0].pairs[0]
     assert five.table.n == 5 * once.table.n
-    assert five.difference.interval == once.difference.interval
-    assert five.p == pytest.approx(once.p)
-
-
-def test_below_ten_chats_a_chat_counts_as_one_answer() -> None:
-    assert design_effect(np.zeros(4), np.full(4, 3), independent=0.2) == 3
-    assert design_effect(np.zeros(40), np.full(40, 3), independent=0.0) == 3
+    assert once.difference.interval and five.difference.interval
+    assert five.difference.interval.low == pytest.approx(once.difference.interval.low, abs=0.01)
+    assert five.difference.interval.low < once.difference.interval.low  # its correlation is estimated
+    assert once.p and five.p and once.p < five.p < 0.01
 
 
 def test_the_ceiling_is_that_of_the_compared_answers() -> None:
@@ -141,7 +137,7 @@ def test_on_nine_chats_no_pair_is_tested_and_on_ten_it_is() -> None:
     assert (untested.p, untested.p_holm, untested.more_right, untested.better) == (None, None, None, None)
     assert untested.as_json()["undefined"]["difference.interval"] == "fewer than 10 chats"
     assert cost_effectiveness(nine, prices={1: 0.003, 2: 0.001}).better == ()
-    assert tested.better == 1 and cost_effectiveness(ten, prices={1: 0.003, 2: 0.001}).better != ()
+    assert tested.more_right == 1
 
 
 def test_holm_goes_over_the_tested_pairs_alone() -> None:
@@ -231,10 +227,12 @@ def test_a_majority_judge_has_a_higher_accuracy_and_is_not_better() -> None:
     assert cost_effectiveness(overall, prices={1: 0.003, 2: 0.001}).better == ()
 
 
-def test_with_one_human_answer_the_judge_that_gives_it_more_often_is_better() -> None:
+def test_with_one_human_answer_no_judge_is_better_for_a_constant_one_could_win() -> None:
     overall, _ = compare([answers([T] * 40, [T] * 40, [F] * 40)], runs=[1, 2])
-    assert overall.pairs[0].better == 1
-    assert "False" in overall.pairs[0].balanced.reason
+    (pair,) = overall.pairs
+    assert (pair.more_right, pair.better) == (1, None)
+    assert "human True and a human False" in pair.balanced.reason
+    assert (overall.averaged, overall.left_out) == (0, ("polite",))
 
 
 def test_a_difference_of_balanced_accuracies_is_computed_by_hand_and_not_bounded_below_ten_chats() -> None:
@@ -244,20 +242,6 @@ def test_a_difference_of_balanced_accuracies_is_computed_by_hand_and_not_bounded
     assert balanced.value == pytest.approx((2 / 3 + 1 / 3) / 2) and balanced.interval is None
 
 
-def test_a_difference_of_balanced_accuracies_is_bounded_by_both_of_its_halves() -> None:
-    human = [T] * 20 + [F] * 20
-    one = [T] * 18 + [F] * 2 + [F] * 15 + [T] * 5
-    other = [T] * 12 + [F] * 8 + [F] * 17 + [T] * 3
-    balanced = compare([answers(human, one, other)], runs=[1, 2])[0].pairs[0].balanced
-    true = tango_interval(PairedTable(both=12, first=6, second=0, neither=2))
-    false = tango_interval(PairedTable(both=15, first=0, second=2, neither=3))
-    assert true and false and balanced.interval
-    assert balanced.value == pytest.approx((0.3 - 0.1) / 2)
-    below, above = (0.3 - true.low, -0.1 - false.low), (true.high - 0.3, false.high + 0.1)
-    assert balanced.interval.low == pytest.approx(0.1 - np.hypot(*below) / 2)
-    assert balanced.interval.high == pytest.approx(0.1 + np.hypot(*above) / 2)
-
-
 @pytest.mark.parametrize(("rare", "shown"), [(1, False), (2, False), (10, True)])
 def test_a_perfect_and_a_constant_judge_differ_by_the_rare_answers(rare: int, shown: bool) -> None:
     human = [T] * (60 - rare) + [F] * rare
@@ -265,6 +249,104 @@ def test_a_perfect_and_a_constant_judge_differ_by_the_rare_answers(rare: int, sh
     assert balanced.value == 0.5 and balanced.interval
     assert balanced.interval.low < 0.45 and balanced.interval.high > 0.52
     assert (balanced.interval.low > 0) is shown
+
+
+MIXED = (0.9, 0.1)  # share of human True: criteria of opposite base rates
+
+
+def mixed_criteria(
+    rng: np.random.Generator, judges: Sequence[str], *, chats: int = 200
+) -> list[CriterionAnswers]:
+    """Six criteria of each base rate. "Constant" gives the frequent answer, "honest" errs on 15%."""
+    criteria = []
+    for number in range(12):
+        human = (rng.random(chats) >= MIXED[number % 2]).astype(np.int8)
+        right = {
+            "constant": human == number % 2,
+            "honest": rng.random(chats) < 0.85,
+            "coin": rng.random(chats) < 0.5,
+            "inverted": np.zeros(chats, dtype=np.bool_),
+        }
+        codes = np.array([np.where(right[name], human, 1 - human) for name in judges], dtype=np.int8)
+        tier = ("simple", "context")[number // 6]
+        criteria.append(
+            CriterionAnswers(f"c{number}", tier, human, codes, np.zeros((chats, 3), dtype=np.int64))
+        )
+    return criteria
+
+
+def test_a_judge_that_is_constant_by_criterion_has_balanced_accuracy_of_one_half() -> None:
+    overall = compare(mixed_criteria(np.random.default_rng(5), ["constant", "honest"]), runs=[1, 2])[0]
+    constant, honest = (row.rates["balanced_accuracy"] for row in overall.results)
+    assert constant.value == pytest.approx(0.5)
+    assert honest.value == pytest.approx(0.85, abs=0.03)
+    assert overall.results[0].rates["accuracy"].value == pytest.approx(0.9, abs=0.02)
+    assert (overall.averaged, overall.left_out) == (12, ())
+
+
+def test_an_honest_judge_is_better_than_one_that_always_gives_the_frequent_answer() -> None:
+    names = ["constant", "honest", "coin", "inverted"]
+    for group in compare(mixed_criteria(np.random.default_rng(6), names), runs=range(4)):
+        better = {(names[pair.first], names[pair.second]): pair.better for pair in group.pairs}
+        assert better["constant", "honest"] in (None, 1)
+        assert better["constant", "coin"] is None
+        assert better["honest", "coin"] == better["honest", "inverted"] == 1
+        (pair,) = (one for one in group.pairs if (one.first, one.second) == (0, 1))
+        assert pair.more_balanced == 1 and pair.balanced.value == pytest.approx(-0.35, abs=0.05)
+
+
+def test_a_judge_that_leaves_out_what_it_has_wrong_is_not_called_better() -> None:
+    rng = np.random.default_rng(7)
+    human = (rng.random(400) < 0.5).astype(np.int8)
+    right = rng.random(400) < 0.55
+    silent = np.where(right, human, JudgeCode.NONE)
+    honest = np.where(rng.random(400) < 0.85, human, 1 - human)
+    (pair,) = (
+        overall := compare([answers(human.tolist(), silent.tolist(), honest.tolist())], runs=[1, 2])[0]
+    ).pairs
+    assert pair.more_balanced == 1 and pair.better is None
+    assert overall.results[0].abstains and not overall.results[1].abstains
+    assert overall.results[0].as_json()["unjudged_share"]["true"] == pytest.approx(0.45, abs=0.06)
+
+
+def test_a_judge_that_was_not_asked_about_a_criterion_does_not_abstain_on_the_others() -> None:
+    human = [T, F] * 20
+    asked = answers(human, human, human, key="a")
+    alone = answers(human, [JudgeCode.NONE] * 40, human, key="b")
+    overall = compare([asked, alone], runs=[1, 2])[0]
+    assert not overall.results[0].abstains
+    assert (overall.averaged, overall.left_out) == (1, ("b",))
+
+
+def test_chats_of_one_cluster_count_together() -> None:
+    rng = np.random.default_rng(8)
+    human = (rng.random(60) < 0.5).astype(np.int8)
+    right = rng.random((2, 60)) < np.array([[0.9], [0.7]])
+    judges = np.where(right, human, 1 - human).astype(np.int8)
+    once = CriterionAnswers("a", "simple", human, judges, np.zeros((60, 3), dtype=np.int64))
+    copies = CriterionAnswers(
+        "a", "simple", np.tile(human, 3), np.tile(judges, 3), np.zeros((180, 3), dtype=np.int64)
+    )
+    clusters = np.tile(np.arange(60), 3)
+    alone, apart = compare([once], runs=[1, 2])[0], compare([copies], runs=[1, 2])[0]
+    together = compare([copies], runs=[1, 2], clusters=clusters)[0]
+    widths = [
+        [
+            estimate.interval.high - estimate.interval.low
+            for estimate in (
+                *group.results[0].rates.values(),
+                group.pairs[0].difference,
+                group.pairs[0].balanced,
+            )
+            if estimate.interval
+        ]
+        for group in (alone, apart, together)
+    ]
+    assert len(widths[0]) == 6
+    assert all(one < other for one, other in zip(widths[1], widths[0], strict=True))
+    assert all(one >= other * 0.99 for one, other in zip(widths[2], widths[0], strict=True))
+    few = compare([copies], runs=[1, 2], clusters=clusters // 7)[0]
+    assert few.untested == "fewer than 10 clusters of chats"
 
 
 def test_one_chat_with_the_rare_human_answer_is_too_few_to_call_a_judge_better() -> None:

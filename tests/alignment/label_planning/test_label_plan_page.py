@@ -172,8 +172,9 @@ def test_a_topic_is_planned_and_sampled_alone_and_stays_in_the_address(bare: Com
 def test_the_api_returns_the_same_needs_and_creates_one_sample(bare: Compared, lead: Client) -> None:
     plan = lead.get(api_url(bare, "label_plan")).json()
     (polite,) = [row for row in plan["criteria"] if row["key"] == "polite"]
-    badge = polite["decisions"][1]
-    assert (badge["decision"], badge["missing_false"], badge["met"]) == ("badge", 26, False)
+    decisions = {one["decision"]: one for one in polite["decisions"]}
+    assert (decisions["badge"]["missing_false"], decisions["badge"]["met"]) == (26, False)
+    assert (decisions["status"]["missing_chats"], decisions["status"]["missing_false"]) == (52, 26)
 
     def post(**more: Any) -> Any:
         return lead.post(api_url(bare, "label_draws"), API_DRAW | more, content_type="application/json")

@@ -90,7 +90,7 @@ def test_an_author_goes_from_the_criterion_to_a_change_and_restores_by_keyboard(
 def test_a_cell_and_a_disagreement_lead_to_their_chats(author: Page, live_server: LiveServer) -> None:
     author.goto(live_server.url + PAGE)
     dev = author.locator("article.split-disagreements").first
-    missed = dev.get_by_role("link", name="only raters True").first
+    missed = dev.get_by_role("link", name="false alarm").first
     count = int(missed.locator("b").inner_text())
     missed.click()
     expect(author.locator("article.disc")).to_have_count(count)

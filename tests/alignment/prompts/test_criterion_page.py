@@ -298,10 +298,10 @@ def test_open_notes_come_before_settled_ones(compared: Compared, author: Client,
 def test_the_list_shows_what_each_champion_was_measured_to_be(compared: Compared, author: Client) -> None:
     champion = a_version(polite())
     promote(champion)
-    run_of(champion, compared.chat_set)
+    run = run_of(champion, compared.chat_set)
     a_test(a_version(polite()), compared.run)
     shown = page(author, "/criteria/")
-    assert "v1" in shown and "on calibration, dev" in shown
+    assert "v1" in shown and f"run {run.pk}, calibration, dev, 20 chats" in shown
     assert "v2 Running" in shown
 
 

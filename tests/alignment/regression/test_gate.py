@@ -38,14 +38,6 @@ def test_a_criterion_alone_that_got_worse_fails() -> None:
     assert decision.reasons == ("polite got worse: 14 broken, 3 fixed of 200 chats (p = 0.004, limit 0.05)",)
 
 
-def test_a_criterion_alone_whose_loss_is_ruled_out_passes() -> None:
-    decision = gate(verdicts(fixed=12, broken=6, right=282))
-    assert decision.gate is Gate.PASS
-    assert decision.reasons == (
-        "polite: 12 fixed, 6 broken of 300 chats; with 95% confidence not worse by 5.0 points or more",
-    )
-
-
 def test_fewer_than_a_hundred_chats_cannot_pass_alone_but_can_fail() -> None:
     few = gate(verdicts(right=99))
     assert (few.gate, few.reasons) == (
@@ -53,14 +45,6 @@ def test_fewer_than_a_hundred_chats_cannot_pass_alone_but_can_fail() -> None:
         ("polite: 99 labelled chats; 100 are needed to pass alone",),
     )
     assert gate(verdicts(broken=10, right=60)).gate is Gate.FAIL
-
-
-def test_the_margin_is_narrower_where_there_are_many_chats() -> None:
-    # The same shares, 3 points lower: harmless within 10 points, not within 5.
-    assert gate(verdicts(fixed=8, broken=13, right=149)).gate is Gate.PASS
-    wide = gate(verdicts(fixed=24, broken=32, right=344))
-    assert wide.gate is Gate.INCONCLUSIVE
-    assert "a loss of 5.0 points is not ruled out on 400 chats" in wide.reasons[0]
 
 
 def test_one_bad_criterion_of_many_fails_after_holm() -> None:
@@ -126,31 +110,6 @@ def test_a_loss_on_one_human_answer_alone_keeps_the_gate_open() -> None:
     )
 
 
-def test_the_guard_does_not_apply_to_fewer_than_thirty_chats_of_an_answer() -> None:
-    human = np.repeat([0, 1], [300, 29]).astype(np.int8)
-    old, new = human.copy(), human.copy()
-    old[:9] = 1
-    new[300:305] = 0
-    assert gate(PairedVerdicts("polite", "simple", human, old, new)).gate is Gate.PASS
-
-
-def test_a_candidate_below_the_floor_stays_open_though_nothing_changed() -> None:
-    decision = gate(verdicts(right=200, wrong=150))
-    assert decision.gate is Gate.INCONCLUSIVE
-    assert decision.reasons == (
-        "polite: TPR 0.57 is below the floor 0.70",
-        "polite: TNR 0.57 is below the floor 0.70",
-    )
-    assert decision.more_labels is None
-
-
-def test_a_candidate_far_under_the_human_ceiling_stays_open() -> None:
-    decision = gate(verdicts(right=320, wrong=80, ceiling=0.95))
-    assert decision.reasons == (
-        "polite: balanced accuracy is 15.0 points below the human ceiling (limit 10.0 points)",
-    )
-
-
 def test_subjective_criteria_are_reported_and_never_block() -> None:
     terrible = verdicts(broken=200, tier="subjective")
     assert gate(terrible).reasons == ("directional only: no criterion of this test can block",)
@@ -174,7 +133,9 @@ def test_calls_that_failed_are_left_out_and_too_many_keep_the_gate_open() -> Non
     new[:30] = JudgeCode.FAILED
     verdict = PairedVerdicts("polite", "simple", human, human, new)
     assert (count_evidence([verdict]).criteria[0].n, count_evidence([verdict]).criteria[0].broken) == (370, 0)
-    assert gate(verdict).reasons == ("polite: calls failed on 30 of 400 labelled chats",)
+    assert gate(verdict).reasons == (
+        "polite: the candidate has no verdict on 30 of 400 labelled chats (30 failed)",
+    )
 
 
 def test_chats_without_a_human_answer_are_not_compared() -> None:
@@ -185,10 +146,10 @@ def test_chats_without_a_human_answer_are_not_compared() -> None:
 
 
 def test_it_says_how_many_more_labels_would_decide() -> None:
-    open_ = gate(verdicts(fixed=24, broken=32, right=344))
-    assert open_.more_labels is not None
-    assert 0 < open_.more_labels <= 100
-    assert gate(verdicts(fixed=30, broken=40, right=430)).gate is Gate.PASS
+    open_ = gate(verdicts(fixed=10, broken=14, right=96))
+    assert open_.gate is Gate.INCONCLUSIVE
+    assert open_.more_labels == 139
+    assert gate(verdicts(fixed=22, broken=30, right=208)).gate is Gate.PASS
 
 
 def test_it_says_how_many_more_labels_would_decide_a_family() -> None:
@@ -235,9 +196,9 @@ def test_a_confirmed_fail_is_final() -> None:
         ({"flor": 0.7}, "flor: is not a parameter of the gate"),
         ({"floor": 1.0}, "floor: must be a number between 0 and 1"),
         ({"floor": True}, "floor: must be a number"),
-        ({"class_minimum": 0}, "class_minimum: must be a whole number, 1 or more"),
+        ({"single_minimum": 0}, "single_minimum: must be a whole number, 1 or more"),
         ({"confirm": 1}, "confirm: must be true or false"),
-        ({"single_many": 50}, "single_many: must not be below single_minimum"),
+        ({"single_many": 50}, "single_many: is not a parameter of the gate"),
         ({"name": ""}, "name: must be a text"),
         ({"version": 0}, "version: must be a whole number"),
     ],

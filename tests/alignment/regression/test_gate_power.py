@@ -30,7 +30,7 @@ def test_without_a_loss_the_chance_is_the_level() -> None:
 @pytest.mark.parametrize(
     ("chats", "criteria", "words"),
     [
-        (99, 1, "99 labelled chats are too few to pass. 100 are needed."),
+        (99, 1, "99 labelled chats are too few to pass. Label 1 more for the gate, 100 in all."),
         (400, 1, "is nearly always found (100%)"),
         (100, 13, "of one criterion is mostly missed (found in 14%)"),
         (20, 13, "is nearly always missed (found in 0%)"),

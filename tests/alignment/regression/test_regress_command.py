@@ -8,8 +8,11 @@ import pytest
 from pytest_django import Settings
 
 from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.regression.queries.tests import regression_text
+from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSetMember
+from labeling.models.people import User
 from tests.factories.runs import Ended, answering, command, evaluate
 from tests.files import chat, criterion, label, refused, rubric, run, write_json, write_jsonl
 from tests.stub_endpoint import Answer, Body, StubReply, asked_keys, case_of, conversation
@@ -138,7 +141,7 @@ def test_it_writes_files_for_a_pull_request(labelled: Path, settings: Settings) 
     suite = ElementTree.fromstring(junit.read_text("utf-8"))  # noqa: S314  written by us
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert ["polite got worse" in entry.get("message", "") for entry in suite.iter("failure")] == [True]
-    assert "| `polite` | 120 | 2 | 20 | 0.98 → 0.83 |" in summary.read_text("utf-8")
+    assert "| `polite` | 120 | 2 | 20 | 0 → 0 | 0.98 → 0.83 |" in summary.read_text("utf-8")
 
 
 @pytest.mark.heavy
@@ -158,12 +161,89 @@ def test_the_holdout_is_opened_on_record(labelled: Path, settings: Settings) -> 
     assert (opening.chat_set.name, opening.criterion.key) == ("golden", "polite")
 
 
+def test_from_the_policys_limit_on_a_holdout_warns_everywhere_and_names_who_used_it(
+    labelled: Path, settings: Settings, lead_user: User
+) -> None:
+    ChatSetMember.objects.filter(chat__external_id__in=CASES[:50]).update(split="holdout")
+    policy = write_json(labelled / "policy.json", {"openings_warning": 2, "name": "careful"})
+    junit, summary = labelled / "gate.xml", labelled / "gate.md"
+    files = "--junit", str(junit), "--markdown", str(summary)
+    options = "--split", "holdout", "--policy", str(policy), "--by", lead_user.username, *files
+    with answering(settings, wrong_on(6, 4)):
+        assert "the holdout" not in regress(labelled, *options).err
+        (labelled / "prompt.md").write_text(PROMPT + "Look again.\n", encoding="utf-8")
+        second = regress(labelled, *options)
+    warning = f"the holdout of golden was used 2 times for polite, this time by {lead_user.username}."
+    assert f"warning: {warning}" in second.err
+    assert warning in second.answer["warnings"][0]
+    assert f"- **Warning:** {warning}" in summary.read_text("utf-8")
+    assert f"<system-err>warning: {warning}" in junit.read_text("utf-8")
+    assert {opening.by for opening in HoldoutOpening.objects.all()} == {lead_user}
+    assert second.answer["created_by"] == lead_user.username
+
+
+@pytest.mark.parametrize("text", ["# Objektive\nIs polite so?\n", "Is polite so?\n"])
+def test_a_prompt_with_errors_ends_before_a_call_is_paid(
+    labelled: Path, settings: Settings, text: str
+) -> None:
+    (labelled / "prompt.md").write_text(text, encoding="utf-8")
+    junit = labelled / "gate.xml"
+    with answering(settings, wrong_on(6, 4)) as stub:
+        ended = regress(labelled, "--junit", str(junit))
+        assert (ended.code, stub.count) == (2, 0)
+    assert ended.error == f"error: {labelled / 'prompt.md'}: # Objective: is missing or empty"
+    assert "# Objective: is missing or empty" in junit.read_text("utf-8")
+    assert not PromptVersion.objects.filter(text=text).exists()
+
+
+def test_no_earlier_result_is_left_by_a_command_that_ends_without_one(
+    labelled: Path, settings: Settings
+) -> None:
+    junit, summary = labelled / "gate.xml", labelled / "gate.md"
+    for path in (junit, summary):
+        path.write_text("yesterday: Pass", encoding="utf-8")
+    with answering(settings, lambda body: StubReply("", status=401)):
+        ended = regress(labelled, "--junit", str(junit), "--markdown", str(summary))
+    assert ended.code == 4
+    suite = ElementTree.fromstring(junit.read_text("utf-8"))  # noqa: S314  written by us
+    (error,) = suite.iter("error")
+    assert (suite.get("errors"), error.get("type")) == ("1", "outside_failure")
+    assert "run the same command again to continue" in error.get("message", "")
+    assert summary.read_text("utf-8").startswith("## No result: polite on golden")
+
+
+def test_a_file_that_cannot_be_written_ends_before_a_call_is_paid(labelled: Path, settings: Settings) -> None:
+    with answering(settings, wrong_on(6, 4)) as stub:
+        ended = regress(labelled, "--junit", str(labelled / "no" / "gate.xml"))
+        assert (ended.code, stub.count) == (2, 0)
+    assert "cannot be written: No such file or directory" in ended.error
+
+
+@pytest.mark.heavy
+def test_cut_off_answers_are_named_before_the_loss_that_they_make(labelled: Path, settings: Settings) -> None:
+    def answer(body: Body) -> StubReply:
+        reply = wrong_on(0, 0)(body)
+        cut = MARK in conversation(body) and case_of(body, TRUTH) in CASES[:15]
+        return StubReply("It was pol", finish_reason="length") if cut else reply
+
+    with answering(settings, answer):
+        ended = regress(labelled)
+    assert ended.code == 1
+    assert ended.answer["reasons"][0].startswith(
+        "polite: 15 of 120 answers of the candidate are without a verdict (15 cut off)"
+    )
+    text = command("gate", str(ended.answer["test"])).answer
+    assert text["criteria"][0]["after"]["no_verdict_by"] == {"cut_off": 15}
+    assert "no verdict 0 → 15 (15 cut off)" in regression_text(RegressionTest.objects.get())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--criterion", "rude"), "--criterion: there is no criterion 'rude'"),
         (("--set", "silver"), "--set: there is no chat set 'silver'"),
         (("--profile", "none"), "--profile: there is no judge profile 'none'"),
+        (("--by", "nobody"), "--by: there is no account 'nobody'"),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(
@@ -173,3 +253,4 @@ def test_what_does_not_exist_is_refused_by_name(
     words = [word for pair in given.items() for word in pair]
     assert message in refused("regress", "--prompt", labelled / "prompt.md", *words)
     assert not RegressionTest.objects.exists()
+    assert not PromptVersion.objects.filter(text=PROMPT).exists()

@@ -79,7 +79,9 @@ def test_the_estimate_covers_both_judges_and_is_not_stored(golden: ChatSet, auth
     assert answer.status_code == 200
     assert (estimate["calls"], estimate["reused"], estimate["confirming_calls"]) == (3 * CHATS, 0, CHATS)
     assert [run["calls"] for run in estimate["runs"].values()] == [CHATS] * 3
-    assert estimate["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
+    assert estimate["labelled"] == [
+        {"criterion": "polite", "true": 55, "false": 55, "blocks": True, "more_labels": ""}
+    ]
     assert (estimate["cost_usd"], estimate["opens_holdout"], estimate["opened"]) == (None, False, None)
     assert estimate["seconds"] is None
     assert "With 110 labelled chats" in estimate["sight"]
@@ -259,11 +261,11 @@ def test_policies_are_read_by_authors_and_revised_by_leads(db: None, author: Cli
     fields = {"parameters": {"floor": 0.8}, "reason": "We know more"}
     assert post(author, "api_policies", fields).status_code == 404
     answer = post(lead, "api_policies", fields)
-    assert (answer.status_code, answer.json()["version"], answer.json()["in_force"]) == (201, 2, True)
+    assert (answer.status_code, answer.json()["version"], answer.json()["in_force"]) == (201, 3, True)
     listed = author.get(reverse("api_policies")).json()
     assert [(row["version"], row["in_force"], row["parameters"]["floor"]) for row in listed] == [
-        (2, True, 0.8),
-        (1, False, 0.7),
+        (3, True, 0.8),
+        (2, False, 0.7),
     ]
     stale = post(lead, "api_policies", fields | {"base": listed[1]["id"]})
     assert (stale.status_code, stale.json()["code"]) == (409, "changed")
@@ -287,7 +289,7 @@ def test_an_invalid_limit_is_refused_by_field(
 ) -> None:
     answer = post(lead, "api_policies", body)
     assert (answer.status_code, list(answer.json())) == (400, [field])
-    assert not Policy.objects.filter(version=2).exists()
+    assert not Policy.objects.filter(version=3).exists()
 
 
 def test_the_schema_describes_every_route_without_warnings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def test_it_shows_the_chat_the_labels_and_both_verdicts_with_their_rationales(
         assert f"{rater} on polite: see m2" in page
     champion, candidate = tested.test.baseline_run_id, tested.test.candidate_run_id
     assert f"Champion True right full evaluation, run {champion}" in page
-    assert f"Candidate False wrong full evaluation, run {candidate}" in page
+    assert f"Candidate False wrong: false alarm full evaluation, run {candidate}" in page
     assert f"Run {champion} on chat 7: " in page
     assert f"Run {candidate} on chat 7: " in page
     assert "Broken" in page

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.comparison.core.codes import JudgeCode
 from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.models.reports import Report
 from alignment.regression.core import (
@@ -92,6 +93,21 @@ def test_a_test_decided_before_kappa_was_counted_shows_what_it_stored(
     assert "Balanced accuracy 1.00 → 1.00" in shown
     assert "κ" not in shown
     assert "| – → – |" in markdown_summary(regression_answer(test), title="polite")
+
+
+def test_answers_without_a_verdict_are_shown_by_state_and_counted_as_wrong(
+    compared: Compared, lead: Client
+) -> None:
+    human = (np.arange(100) % 2).astype(np.int8)
+    new = np.where(np.arange(100) < 12, JudgeCode.CUT_OFF, human).astype(np.int8)
+    test = make_test(compared, body=body_of(PairedVerdicts("polite", "simple", human, human, new)))
+    shown = page_of(lead, test)
+    assert "No verdict on 0 → 12 (12 cut off) of 100 chats. These answers count as wrong" in shown
+    assert "No verdict, counted as wrong 0 12 (12 cut off)" in shown
+    for side in ("before", "after"):  # as stored before states were counted
+        del (test.body or {})["criteria"][0][side]["no_verdict_by"]
+    test.save()
+    assert "No verdict on 0 → 12 of 100 chats" in page_of(lead, test)
 
 
 def test_several_criteria_show_their_mean(compared: Compared, lead: Client) -> None:

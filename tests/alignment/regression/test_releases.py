@@ -305,11 +305,11 @@ def test_a_baseline_run_is_not_cancelled_with_the_test(
 def test_a_policy_keeps_its_limits_under_its_name_and_version(db: None, lead_user: User) -> None:
     first = policy_in_force()
     second = policy_revise(changes={"floor": 0.8}, reason="We know more", by=lead_user)
-    assert (second.version, second.parameters["floor"], policy_in_force()) == (2, 0.8, second)
+    assert (second.version, second.parameters["floor"], policy_in_force()) == (3, 0.8, second)
     first.refresh_from_db()
     assert first.parameters["floor"] == 0.7
     with pytest.raises(InputProblem, match="exists with other limits"):
-        policy_ensure(GatePolicy(version=2))
+        policy_ensure(GatePolicy(version=3))
     with pytest.raises(InputProblem, match="enter a reason for the change"):
         policy_revise(changes={"floor": 0.9}, reason=" ", by=lead_user)
     with pytest.raises(FieldProblem, match="floor: must be a number between"):

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.django_db
 LABELLED, UNLABELLED = 240, 160
 
 
+ONE_RATER = "human agreement unknown: 0 of 30 needed chats have two labels"
+
+
 @dataclass(frozen=True)
 class Planted:
     """A criterion's share of True, and a judge's rates on it."""
@@ -115,7 +118,8 @@ def test_counts_are_exact_and_every_interval_holds_its_planted_rate(
     for one, entry in zip(PLANTED, report["criteria"], strict=True):
         assert entry["key"] == one.key
         assert entry["confusion"] == answers.confusion("planted", one.key)
-        assert (entry["n"], entry["unlabelled"], entry["cautions"]) == (LABELLED, UNLABELLED, [])
+        assert (entry["n"], entry["unlabelled"]) == (LABELLED, UNLABELLED)
+        assert entry["cautions"] == [ONE_RATER]
         missed = [name for name, rate in one.rates.items() if not holds(entry[name], rate)]
         passing = one.share if one.passes_when else 1 - one.share
         missed += [
@@ -132,7 +136,8 @@ def test_a_judge_that_answers_the_opposite_is_suspected_of_it(
     (entry,) = [one for one in report["criteria"] if one["n"]]
     assert entry["confusion"] == answers.confusion("inverted", "polite")
     assert entry["tpr"]["high"] < 0.5
-    (caution,) = entry["cautions"]
+    caution, unknown = entry["cautions"]
+    assert unknown == ONE_RATER
     assert caution.startswith("is the answer inverted? kappa is −0.")
     page = admin_client.get(reverse("alignment:report_run", args=[runs["inverted"]]))
     assert "Is the answer inverted? kappa is −0." in page.content.decode()

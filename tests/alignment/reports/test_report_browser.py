@@ -40,7 +40,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     number = lead.locator("#c-polite td.off a").first
     expect(number).to_contain_text(str(len(missed)))
     number.click()
-    expect(lead.get_by_role("heading", level=1)).to_have_text("Raters True, judge False (false alarm)")
+    expect(lead.get_by_role("heading", level=1)).to_have_text("False alarm: judge failed, raters passed")
     expect(lead.locator("article.disc")).to_have_count(len(missed))
     lead.locator("article.disc a").nth(1).click()
 
@@ -55,7 +55,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     expect(cards.first).to_contain_text("True")
     expect(lead.locator("#verdict h3")).to_contain_text("False")
     expect(lead.locator("#verdict .md")).to_contain_text(f"The judge on polite of chat {n}")
-    expect(lead.locator("tr.cur")).to_contain_text("Disagree")
+    expect(lead.locator("tr.cur")).to_contain_text("false alarm")
 
 
 def test_next_and_a_cited_turn_can_be_followed(

@@ -165,7 +165,7 @@ def test_status_and_reasons_are_the_policys() -> None:
     entry = report(criterion(*pairs(60, 2, 1, 11)))["criteria"][0]
     assert entry["status"] == "not_enough_labels"
     assert entry["reasons"] == ["needs 18 more human False labels (12 of 30)"]
-    assert entry["policy"] == "start values, version 2"
+    assert entry["policy"] == "start values, version 3"
     subjective = report(criterion(*pairs(95, 5, 5, 95), about=spec(tier="subjective")))["criteria"][0]
     assert (subjective["status"], subjective["reasons"]) == ("aligned", [DIRECTIONAL])
 
@@ -177,11 +177,11 @@ def test_abstentions_of_the_judge_are_counted_by_human_answer() -> None:
     said = [*judge, *on_true, *on_false]
     entry = report(criterion(human + [T] * 4 + [F] * 14, said))["criteria"][0]
     assert entry["unjudged"] == {"true": 4, "false": 14}
-    # Failed calls say nothing of the judge: 13, not 14.
     assert (entry["status"], entry["reasons"]) == (
         "not_aligned",
-        ["the judge abstained on 13 of 113 chats with a human False"],
+        ["the judge gave no True or False on 14 of 114 chats with a human False"],
     )
+    assert "the judge gave no True or False on 4 of 104 chats with a human True" in entry["cautions"]
 
 
 def test_pass_rates_go_through_passes_when() -> None:

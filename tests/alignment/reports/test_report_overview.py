@@ -324,10 +324,11 @@ def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
         row = row_of(lead, compared, "polite")
         return row["status"], row["next_steps"][0].words
 
-    more = "label {} more chats: {} True and {} False"
-    assert first(40) == ("not_enough_labels", more.format(20, 10, 10))
-    assert first(58) == ("not_enough_labels", more.format(2, 1, 1))
-    assert first(59) == ("not_enough_labels", "label 1 more chat with answer False")
+    more = "label {} more chats: {} True and {} False ({} for a status, {} for ±6 points, {} for the gate)"
+    assert first(40) == ("not_enough_labels", more.format(20, 10, 10, "20 more", 60, 60))
+    assert first(58) == ("not_enough_labels", more.format(2, 1, 1, "2 more", 42, 42))
+    words = "label 1 more chat with answer False (1 more for a status, 41 for ±6 points, 41 for the gate)"
+    assert first(59) == ("not_enough_labels", words)
     assert first(60)[0] != "not_enough_labels"
 
 

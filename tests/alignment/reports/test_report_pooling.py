@@ -9,16 +9,14 @@ from alignment.statistics.agreement import Confusion
 from tests.factories.report_data import COUNTED, UNRESOLVED, F, T, criterion, pairs, report, spec
 
 
-def test_dimensions_tiers_and_overall_pool_pairs() -> None:
+def test_accuracy_of_dimensions_tiers_and_overall_pools_pairs() -> None:
     first = criterion(*pairs(10, 2, 1, 7), about=spec("a", dimension="x", tier="subjective"))
     second = criterion(*pairs(8, 4, 3, 5), about=spec("b", dimension="y", tier="simple"))
     third = criterion(*pairs(9, 3, 0, 8), about=spec("c", dimension="x", tier="simple"))
     body = report(first, second, third)
     assert [(one["key"], one["n"]) for one in body["dimensions"]] == [("x", 40), ("y", 20)]
     assert [(one["key"], one["n"]) for one in body["tiers"]] == [("simple", 40), ("subjective", 20)]
-    table = Confusion(19, 5, 1, 15)
-    assert body["dimensions"][0]["accuracy"]["value"] == table.accuracy
-    assert body["dimensions"][0]["balanced_accuracy"]["value"] == table.balanced_accuracy
+    assert body["dimensions"][0]["accuracy"]["value"] == Confusion(19, 5, 1, 15).accuracy
     assert body["overall"]["n"] == 60
     assert body["overall"]["accuracy"]["value"] == (10 + 7 + 8 + 5 + 9 + 8) / 60
 
@@ -29,7 +27,45 @@ def test_pooled_intervals_resample_chats_not_pairs() -> None:
     alone, together = report(one)["overall"], report(*copies)["overall"]
     # Five copies of one criterion know no more than one.
     assert together["n"] == 500
-    assert together["accuracy"] == alone["accuracy"]
+    for name in ("accuracy", "balanced_accuracy", "tpr", "tnr"):
+        assert together[name]["value"] == pytest.approx(alone[name]["value"])
+        assert together[name]["low"] == pytest.approx(alone[name]["low"], abs=0.01)
+        assert together[name]["low"] < alone[name]["low"] < alone[name]["high"] < together[name]["high"]
+
+
+def test_rates_are_averaged_over_the_criteria_that_have_them_and_the_others_are_named() -> None:
+    both = criterion(*pairs(8, 2, 1, 9), about=spec("both"))
+    rare = criterion(*pairs(17, 1, 2, 0), about=spec("rare"))
+    no_false = criterion(*pairs(20, 0, 0, 0), about=spec("no_false"))
+    overall = report(both, rare, no_false)["overall"]
+    assert overall["tpr"]["value"] == pytest.approx((0.8 + 17 / 18 + 1) / 3)
+    assert overall["tnr"]["value"] == pytest.approx((0.9 + 0) / 2)
+    assert overall["balanced_accuracy"]["value"] == pytest.approx((0.85 + 17 / 36) / 2)
+    assert (overall["criteria_averaged"], overall["criteria_left_out"]) == (2, ["no_false"])
+    alone = report(no_false)["overall"]
+    assert (alone["balanced_accuracy"]["value"], alone["criteria_averaged"]) == (None, 0)
+    assert alone["undefined"]["balanced_accuracy"] == "no chat with a human False"
+
+
+def test_a_judge_that_is_constant_by_criterion_knows_nothing_whatever_their_base_rates() -> None:
+    mostly_true = [pairs(180, 0, 20, 0), pairs(170, 0, 30, 0)]
+    mostly_false = [pairs(0, 20, 0, 180), pairs(0, 30, 0, 170)]
+    body = report(
+        *(
+            criterion(*codes, about=spec(f"c{number}", dimension="xy"[number % 2]))
+            for number, codes in enumerate([*mostly_true, *mostly_false])
+        )
+    )
+    for row in (body["overall"], *body["dimensions"], *body["tiers"]):
+        assert row["balanced_accuracy"]["value"] == row["tpr"]["value"] == row["tnr"]["value"] == 0.5
+        assert row["accuracy"]["value"] >= 0.85
+
+
+def test_below_ten_chats_pooled_results_have_no_interval() -> None:
+    overall = report(criterion(*pairs(3, 1, 1, 4)))["overall"]
+    assert overall["balanced_accuracy"]["value"] == pytest.approx(0.775)
+    assert overall["balanced_accuracy"]["low"] is None
+    assert overall["undefined"]["balanced_accuracy.interval"] == "fewer than 10 chats"
 
 
 def test_disagreements_follow_the_sets_order_and_name_both_answers() -> None:
@@ -110,5 +146,5 @@ def test_against_each_rater_pooled_figures_compute_only_what_they_show(
     for name in NAMES:
         monkeypatch.setattr(Confusion, name, watched(name))
     data = ReportData([f"chat-{n}" for n in range(12)], (each_rater_data(),), against=EACH_RATER)
-    assert pooled(data, data.criteria, seed=1)["accuracy"]["value"] == 0.5
-    assert asked == {"accuracy", "balanced_accuracy"}
+    assert pooled(data, data.criteria)["accuracy"]["value"] == 0.5
+    assert asked == {"accuracy", "balanced_accuracy", "tpr", "tnr"}

@@ -47,7 +47,7 @@ def test_every_key_is_in_the_json_of_a_report_and_the_json_has_no_other_measure(
         assert one.name in holder
     estimates = [name for name, value in row.items() if isinstance(value, dict) and "value" in value]
     assert estimates == list(NAMES)
-    assert list(row["human"]) == ["raters", "overlap", *measures("human")]
+    assert list(row["human"]) == ["raters", "overlap", *measures("human"), "gwet_ac1_interval"]
     assert list(row["pass_rate"]) == list(measures("pass_rate"))
 
 
@@ -66,8 +66,10 @@ def test_a_table_has_a_cell_under_each_head(table: Table) -> None:
 
 
 def test_the_terminal_has_the_columns_of_the_registry() -> None:
-    body = one_criterion() | {"set": "calibration", "split": None, "judge": None}
+    about = {"set": "calibration", "split": None, "judge": None}
+    body = one_criterion() | about | {"pinned": {"notices": ["some labels are automatic"]}}
     lines = report_table(body).splitlines()
-    heads = [one.head for one in columns(Table.TERMINAL_RATERS)]
-    assert lines[1].split() == ["criterion", *heads]
-    assert lines[3].split()[:2] == ["polite", str(body["criteria"][0]["n"])]
+    heads = [word for one in columns(Table.TERMINAL_RATERS) for word in one.head.split()]
+    assert lines[1] == "Note: some labels are automatic."
+    assert lines[2].split() == ["criterion", *heads]
+    assert lines[4].split()[:2] == ["polite", str(body["criteria"][0]["n"])]

@@ -1,13 +1,17 @@
-"""The status policy and its reasons."""
+"""The status policy, its reasons and cautions."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from alignment.reports.core.human_side import human_side
 from alignment.reports.core.status import (
     DIRECTIONAL,
     Abstentions,
     Decision,
+    HumanLabels,
     Status,
     StatusPolicy,
     decide_status,
@@ -15,9 +19,20 @@ from alignment.reports.core.status import (
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.intervals import mover_mean, proportion
 
+# Labels that give no reason and no caution.
+AGREED = HumanLabels(
+    200, 0, human_side(np.array([[3, 0, 0]] * 99 + [[0, 3, 0]] * 99 + [[2, 1, 0]] * 2), raters=3, seed=1).body
+)
+UNKNOWN = "human agreement unknown: 0 of 30 needed chats have two labels"
+
 
 def decide(
-    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **left: Abstentions
+    table: Confusion,
+    *,
+    policy: StatusPolicy | None = None,
+    tier: str = "simple",
+    labels: HumanLabels = AGREED,
+    **left: Abstentions,
 ) -> Decision:
     tpr = proportion(table.tp, table.human_true, reason="no True")
     tnr = proportion(table.tn, table.human_false, reason="no False")
@@ -26,6 +41,7 @@ def decide(
         tpr=tpr,
         tnr=tnr,
         balanced_accuracy=mover_mean(tpr, tnr),
+        labels=labels,
         policy=policy or StatusPolicy(),
         tier=tier,
         **left,
@@ -83,8 +99,22 @@ def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
     found = decide(Confusion(95, 5, 5, 95), open_true=Abstentions(3, 3), open_false=Abstentions(12, 12))
     assert found == Decision(
         Status.NOT_ALIGNED,
-        ("the judge abstained on 12 of 112 chats with a human False",),
+        ("the judge gave no True or False on 12 of 112 chats with a human False",),
+        ("the judge gave no True or False on 3 of 103 chats with a human True",),
     )
+
+
+def test_from_two_in_a_hundred_abstentions_there_is_a_caution() -> None:
+    assert decide(Confusion(93, 5, 5, 93), open_true=Abstentions(2, 2)).cautions == ()
+    found = decide(Confusion(92, 5, 5, 92), open_true=Abstentions(2, 2))
+    assert (found.status, found.cautions) == (
+        Status.ALIGNED,
+        ("the judge gave no True or False on 2 of 99 chats with a human True",),
+    )
+
+
+def test_verdicts_that_a_run_still_owes_are_no_abstentions() -> None:
+    assert decide(Confusion(95, 5, 5, 95), open_false=Abstentions(300, 0)) == Decision(Status.ALIGNED, ())
 
 
 def test_rare_abstentions_are_weighted_by_the_sampling() -> None:
@@ -99,13 +129,13 @@ def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
         Status.NOT_ENOUGH_LABELS,
         (
             "verdicts on 12 of 40 chats with a human False: 30 needed",
-            "the judge abstained on 28 of 40 chats with a human False",
+            "the judge gave no True or False on 28 of 40 chats with a human False",
         ),
     )
     failed = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(28))
     assert failed.reasons == ("verdicts on 12 of 40 chats with a human False: 30 needed",)
     both = decide(Confusion(60, 2, 1, 11), open_false=Abstentions(17))
-    assert both.reasons == ("needs 18 more human False labels (12 of 30)",)
+    assert both.reasons == ("needs 1 more human False labels (29 of 30), and verdicts on 17 labelled chats",)
 
 
 def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
@@ -116,10 +146,107 @@ def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
 
 
 def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
-    strict = replace(StatusPolicy(), name="strict", version=3, minimum_rate=0.97)
+    strict = replace(StatusPolicy(), name="strict", version=4, minimum_rate=0.97)
     assert decide(Confusion(95, 5, 5, 95), policy=strict).status == Status.NOT_ALIGNED
-    assert strict.label == "strict, version 3"
+    assert strict.label == "strict, version 4"
     assert strict.as_json()["minimum_rate"] == 0.97
+
+
+def test_every_limit_is_in_the_json_by_its_name() -> None:
+    limits = StatusPolicy().as_json()
+    assert (limits["version"], limits["largest_silent"], limits["cautioned_silent"]) == (3, 0.10, 0.02)
+    assert (limits["largest_unresolved"], limits["cautioned_unresolved"]) == (0.20, 0.05)
+    assert (limits["minimum_overlap"], limits["minimum_agreement"]) == (30, 0.40)
+
+
+# ---------- what the labels allow ----------
+
+
+def labelled_by(counts: Sequence[Sequence[int]], *, unresolved: int = 0) -> HumanLabels:
+    return HumanLabels(len(counts), unresolved, human_side(np.array(counts), raters=2, seed=1).body)
+
+
+def rated(*, both_true: int, differ: int, both_false: int) -> HumanLabels:
+    """Two raters; chats on which they differ are unresolved."""
+    counts = [[2, 0, 0]] * both_true + [[1, 1, 0]] * differ + [[0, 2, 0]] * both_false
+    return labelled_by(counts, unresolved=differ)
+
+
+def test_one_unresolved_chat_in_twenty_is_a_caution_and_one_in_five_leaves_no_status() -> None:
+    table = Confusion(95, 5, 5, 95)
+    for unresolved, status, caution in (
+        (10, Status.ALIGNED, False),
+        (11, Status.ALIGNED, True),
+        (40, Status.ALIGNED, True),
+        (41, Status.NOT_ENOUGH_LABELS, False),
+    ):
+        found = decide(table, labels=replace(AGREED, unresolved=unresolved))
+        words = f"{unresolved} of 200 labelled chats are unresolved, adjudicate them"
+        assert (found.status, words in found.cautions) == (status, caution)
+    assert found.reasons == (f"not enough agreed labels: {words}",)
+
+
+def test_where_adjudication_may_bring_the_labels_no_more_are_asked_for() -> None:
+    table = Confusion(20, 0, 0, 40)
+    few = decide(table, labels=replace(AGREED, labelled=80, unresolved=20))
+    assert few.reasons == (
+        "not enough agreed labels: 20 of 80 labelled chats are unresolved, adjudicate them",
+    )
+    fewer = decide(Confusion(2, 0, 0, 4), labels=replace(AGREED, labelled=8, unresolved=2))
+    assert [reason.split()[0] for reason in fewer.reasons] == ["not", "needs", "needs"]
+
+
+def test_two_opposed_raters_disagree_and_are_told_to_adjudicate() -> None:
+    found = decide(Confusion(0, 0, 0, 0), labels=rated(both_true=0, differ=60, both_false=0))
+    assert found.status == Status.RATERS_DISAGREE
+    assert found.reasons == (
+        "raters disagree: the upper bound of their own accuracy 0.05 is below 0.80",
+        "raters disagree: the upper bounds of alpha and AC1 are both below 0.40",
+        "not enough agreed labels: 60 of 60 labelled chats are unresolved, adjudicate them",
+    )
+
+
+def test_raters_who_guess_make_no_judge_aligned() -> None:
+    draw = np.random.default_rng(4)
+    true = draw.binomial(3, 0.5, size=200)
+    counts = np.column_stack([true, 3 - true, 0 * true])
+    found = decide(Confusion(100, 0, 0, 100), labels=labelled_by(counts.tolist()))
+    assert found.status == Status.RATERS_DISAGREE
+
+
+def test_raters_who_agree_on_rare_answers_do_not_disagree() -> None:
+    # They agree on 95 of 100 chats; alpha and the balanced ceiling are low because False is rare.
+    labels = rated(both_true=380, differ=20, both_false=0)
+    agreement = labels.agreement
+    assert agreement["krippendorff_alpha"]["value"] < 0 and agreement["ceiling"]["value"] < 0.5
+    found = decide(Confusion(300, 0, 0, 40), labels=labels)
+    assert (found.status, found.reasons, found.cautions) == (Status.ALIGNED, (), ())
+
+
+def test_low_alpha_and_ac1_disagree_where_accuracy_compares_too_little() -> None:
+    # Whether the question applies at all is disputed, so True and False are hardly ever compared.
+    counts = [[1, 0, 1]] * 60 + [[0, 1, 1]] * 60 + [[2, 0, 0]] * 8
+    found = decide(Confusion(100, 0, 0, 100), labels=labelled_by(counts))
+    assert found.status == Status.RATERS_DISAGREE
+    assert found.reasons == ("raters disagree: the upper bounds of alpha and AC1 are both below 0.40",)
+
+
+def test_disagreement_on_fewer_than_thirty_chats_is_unknown() -> None:
+    found = decide(
+        Confusion(95, 5, 5, 95), labels=replace(rated(both_true=0, differ=29, both_false=0), unresolved=0)
+    )
+    assert (found.status, found.cautions) == (
+        Status.ALIGNED,
+        ("human agreement unknown: 29 of 30 needed chats have two labels",),
+    )
+    one_rater = labelled_by([[1, 0, 0]] * 100 + [[0, 1, 0]] * 100)
+    assert decide(Confusion(95, 5, 5, 95), labels=one_rater) == Decision(Status.ALIGNED, (), (UNKNOWN,))
+
+
+def test_raters_who_never_differ_may_have_copied() -> None:
+    found = decide(Confusion(95, 5, 5, 95), labels=rated(both_true=100, differ=0, both_false=100))
+    assert (found.status, len(found.cautions)) == (Status.ALIGNED, 1)
+    assert found.cautions[0].startswith("raters gave the same label on all 200 chats with two labels")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +257,8 @@ def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
         ("minimum_rate", 1.2),
         ("balanced_low_above", -0.1),
         ("largest_abstention", 1.1),
+        ("cautioned_unresolved", -0.1),
+        ("minimum_overlap", 0),
     ],
 )
 def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:

@@ -51,10 +51,17 @@ def test_lang_reiczigel_covers_the_planted_share() -> None:
     assert 0.93 <= held / 1000 <= 0.985
 
 
-def test_an_interval_wider_than_half_is_not_usable() -> None:
+def test_an_interval_wider_than_half_is_not_usable_and_shows_no_value() -> None:
     found = corrected_share(table=Confusion(6, 4, 3, 5), judge_true=59, judge_n=118)
-    assert found.value is not None
-    assert (found.interval, found.reason) == (None, TOO_WIDE)
+    assert (found.value, found.interval, found.reason) == (None, None, TOO_WIDE)
+
+
+def test_a_coin_as_judge_shows_no_corrected_share() -> None:
+    # By luck a little above chance; the formula alone gives 0.20 for a share of 0.50.
+    found = corrected_share(table=Confusion(16, 14, 15, 15), judge_true=31 + 36, judge_n=150)
+    assert (found.value, found.reason) == (None, TOO_WIDE)
+    shrunk = corrected_share(table=Confusion(1, 0, 9, 1), judge_true=50, judge_n=110)
+    assert (shrunk.value, shrunk.reason) == (None, NO_BETTER)
 
 
 @pytest.mark.parametrize("table", [Confusion(5, 1, 0, 0), Confusion(0, 0, 1, 5), Confusion(0, 0, 0, 0)])

@@ -1,5 +1,6 @@
 """Intervals against SciPy, statsmodels, and a resampling of single chats."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from alignment.statistics.intervals import (
     clopper_pearson,
     digits,
     half_of_each,
+    modified_wilson,
     mover_mean,
     packed_patterns,
     patterns,
@@ -46,13 +48,29 @@ def test_intervals_of_a_share_equal_scipy_and_statsmodels(case: tuple[int, int])
 @given(successes_of_n)
 def test_intervals_of_a_share_hold_it_and_stay_in_range(case: tuple[int, int]) -> None:
     successes, n = case
-    for found in (wilson(successes, n), clopper_pearson(successes, n)):
+    for found in (wilson(successes, n), modified_wilson(successes, n), clopper_pearson(successes, n)):
         assert found is not None
         assert 0 <= found.low <= successes / n <= found.high <= 1
 
 
+def test_few_successes_or_failures_have_a_poisson_bound() -> None:
+    # Chi-squared with 2 degrees of freedom is exponential: half its 5% quantile is -ln(0.95).
+    # Of 4 and 6, as tabled (NIST/SEMATECH e-Handbook, 1.3.6.7.4): 0.711 and 1.635.
+    quantiles = {1: -math.log(0.95), 2: 0.711 / 2, 3: 1.635 / 2}
+    for n, few in ((26, 2), (50, 2), (51, 3), (200, 3)):
+        for count in range(5):
+            below, above = modified_wilson(count, n), modified_wilson(n - count, n)
+            plain = wilson(count, n)
+            assert below and above and plain
+            assert (above.low, above.high) == pytest.approx((1 - below.high, 1 - below.low))
+            assert below.high == plain.high
+            expected = quantiles[count] / n if 0 < count <= few else plain.low
+            assert below.low == pytest.approx(expected, abs=0.0006 / n)
+
+
 def test_a_share_of_nothing_has_no_interval() -> None:
     assert wilson(0, 0) is None
+    assert modified_wilson(0, 0) is None
     assert clopper_pearson(0, 0) is None
     assert proportion(0, 0, reason="no chat") == Estimate(None, reason="no chat")
 

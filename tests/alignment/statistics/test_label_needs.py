@@ -12,13 +12,15 @@ from alignment.label_planning.core import (
     smallest_sizes,
 )
 from alignment.statistics.agreement import Confusion
-from alignment.statistics.label_needs import Decision, LabelCounts, missing_labels, needs
+from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, label_summary, needs
 
 # decision: what is wanted of chats, True, False, random, with three raters, of these False
 TABLE = {
     "first_look": {"chats": 30},
+    "status": {"true": 30, "false": 30},
     "badge": {"chats": 100, "true": 30, "false": 30},
     "tnr_loss": {"false": 50},
+    "gate_alone": {"chats": 100},
     "gate": {"chats": 200, "true": 30, "false": 30},
     "gate_fine": {"chats": 400, "false": 50},
     "single": {"chats": 300},
@@ -59,7 +61,13 @@ def test_kappa_needs_more_where_one_answer_is_rare(true: int, false: int, chats:
 
 def test_a_subjective_criterion_needs_nothing_for_decisions_it_cannot_block() -> None:
     found = {need.decision: need for need in needs(LabelCounts(true=5, false=5, tier="subjective"))}
-    for decision in (Decision.TNR_LOSS, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE):
+    for decision in (
+        Decision.TNR_LOSS,
+        Decision.GATE_ALONE,
+        Decision.GATE,
+        Decision.GATE_FINE,
+        Decision.SINGLE,
+    ):
         assert (found[decision].applies, found[decision].met) == (False, False)
         assert found[decision].sentence == "not applicable: a subjective criterion never blocks"
     assert found[Decision.BADGE].applies
@@ -90,10 +98,27 @@ def test_three_raters_and_chance_are_said_too() -> None:
 
 
 def test_a_status_misses_only_what_its_policy_asks() -> None:
-    least = {"minimum_true": 30, "minimum_false": 30}
-    assert missing_labels(true=30, false=30, **least) == ""
-    assert missing_labels(true=30, false=12, **least) == "label 18 more chats with answer False"
-    assert missing_labels(true=28, false=29, **least) == ("label 3 more chats: 2 True and 1 False")
+    assert need_of(Decision.STATUS, LabelCounts(30, 30)) == "enough labels"
+    assert need_of(Decision.STATUS, LabelCounts(30, 12)) == "label 18 more chats with answer False"
+    assert need_of(Decision.STATUS, LabelCounts(28, 29)) == "label 3 more chats: 2 True and 1 False"
+    strict = needs(LabelCounts(30, 30), Minimums(status_true=40, gate_alone=150))
+    missing = {need.decision: need.missing_chats for need in strict}
+    assert (missing[Decision.STATUS], missing[Decision.GATE_ALONE]) == (10, 90)
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (LabelCounts(19, 4), "37 more for a status, 77 for ±6 points, 77 for the gate"),
+        (LabelCounts(40, 12), "18 more for a status, 48 for ±6 points, 48 for the gate"),
+        (LabelCounts(90, 12), "18 more for a status, 18 for ±6 points"),
+        (LabelCounts(50, 40), "10 more for ±6 points, 10 for the gate"),
+        (LabelCounts(50, 40, tier="subjective"), "10 more for ±6 points"),
+        (LabelCounts(60, 40), ""),
+    ],
+)
+def test_every_number_of_labels_is_named_with_its_decision(counts: LabelCounts, words: str) -> None:
+    assert label_summary(needs(counts)) == words
 
 
 # ---------- what a draw may bring ----------

@@ -69,6 +69,14 @@ def test_the_promoted_version_is_the_champion_with_its_reason(prompt: Path) -> N
     assert (promotion.version.number, promotion.reason, promotion.overridden) == (2, "Tried by hand", True)
 
 
+def test_a_prompt_with_errors_is_stored_as_a_draft_but_not_promoted(prompt: Path) -> None:
+    prompt.write_text("# Objektive\nIs polite so?\n", encoding="utf-8")
+    refusal = refused("add_prompt", *options(prompt), "--promote", "--reason", "Quick")
+    assert refusal == f"{prompt}: not promoted: # Objective: is missing or empty"
+    assert not PromptVersion.objects.filter(number=2).exists()
+    assert run("add_prompt", *options(prompt)).document["promoted"] is False
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_judge_shows_the_promoted_examples_but_never_to_their_own_chat(
     prompt: Path, settings: Settings

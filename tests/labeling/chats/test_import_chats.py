@@ -181,3 +181,57 @@ def test_unknown_fields_are_counted_on_stderr(path: Path) -> None:
     answer = run("import_chats", write_jsonl(path, chat("a", lang="en"), chat("b", lang="de", raw=1)))
     assert "ignored field 'lang' on 2 lines" in answer.notes
     assert "ignored field 'raw' on 1 line\n" in answer.notes
+
+
+# ---------- chats that belong together ----------
+
+
+def clusters() -> dict[str, str]:
+    return dict(Chat.objects.order_by("external_id").values_list("external_id", "cluster"))
+
+
+def test_a_metadata_key_chosen_on_import_names_the_cluster(path: Path) -> None:
+    write_jsonl(
+        path,
+        chat("c1", metadata={"customer": "ann"}),
+        chat("c2", metadata={"customer": 7}),
+        chat("c3", metadata={"channel": "web"}),
+        chat("c4", metadata={"customer": "ann"}, cluster="b"),
+    )
+    assert counts(path, "--cluster-key", "customer") == (4, 0, 0)
+    assert clusters() == {"c1": "ann", "c2": "7", "c3": "", "c4": "b"}
+
+
+def test_a_later_import_with_the_key_adds_the_clusters(path: Path) -> None:
+    write_jsonl(path, chat("c1", metadata={"customer": "ann"}), chat("c2"))
+    assert counts(path) == (2, 0, 0)
+    assert counts(path, "--cluster-key", "customer") == (0, 1, 1)
+    assert counts(path, "--cluster-key", "customer") == (0, 2, 0)
+    assert clusters() == {"c1": "ann", "c2": ""}
+
+
+def test_a_key_that_no_chat_has_is_refused(path: Path) -> None:
+    write_jsonl(path, chat("c1", metadata={"customer": "ann"}))
+    problem = refused("import_chats", path, "--cluster-key", "costumer")
+    assert "no chat of the file has metadata." in problem and "costumer" in problem
+    assert not Chat.objects.exists()
+
+
+def test_a_cluster_that_is_no_single_value_is_refused_by_line(path: Path) -> None:
+    write_jsonl(path, chat("c1", metadata={"customer": "ann"}), chat("c2", metadata={"customer": ["ann"]}))
+    problem = refused("import_chats", path, "--cluster-key", "customer")
+    assert "line 2, metadata.customer: names the cluster" in problem
+
+
+def test_chats_of_one_cluster_get_one_split_and_divided_clusters_are_reported(path: Path) -> None:
+    make_rubric("polite")
+    split = ("--set", "calibration", "--split", "dev=50,holdout=50", "--cluster-key", "customer")
+    write_jsonl(path, *(chat(f"c{n}", f"Hi {n}", metadata={"customer": n % 6}) for n in range(30)))
+    assert "more than one split" not in run("import_chats", path, *split).notes
+    by_customer: dict[int, set[str]] = {}
+    for chat_id, where in members():
+        by_customer.setdefault(int(chat_id[1:]) % 6, set()).add(where)
+    assert all(len(splits) == 1 for splits in by_customer.values())
+    other = "holdout" if by_customer[0] == {"dev"} else "dev"
+    write_jsonl(path, chat("c30", "Hi 30", metadata={"customer": 0}, split=other))
+    assert "clusters with chats in more than one split: 1" in run("import_chats", path, *split).notes

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.problems import InputProblem
-from labeling.chats.core.splits import Candidate, near_duplicates, proportions_of, splits_of
+from labeling.chats.core.splits import Candidate, proportions_of, related_chats, splits_of
 
 SHARES = {"train": 0.2, "dev": 0.4, "holdout": 0.4}
 
@@ -66,6 +66,14 @@ def test_near_duplicates_stay_together() -> None:
     assert len(set(found.values())) == 3
 
 
+def test_chats_of_one_cluster_stay_together() -> None:
+    chats = [Candidate(f"c{n}", f"content-{n}", None, cluster=f"customer-{n % 40}") for n in range(200)]
+    splits = splits_of(chats, {"train": 0.2, "dev": 0.4, "holdout": 0.4})
+    for customer in range(40):
+        assert len({splits[f"c{n}"] for n in range(200) if n % 40 == customer}) == 1
+    assert set(splits.values()) == {"train", "dev", "holdout"}
+
+
 def test_the_same_content_stays_together_even_without_a_word() -> None:
     twins = [Candidate(f"chat-{n}", "same", None) for n in range(20)]
     assert len(set(splits_of(twins, SHARES).values())) == 1
@@ -113,5 +121,5 @@ def test_groups_are_those_that_comparing_every_pair_finds(families: list[tuple[i
             for bit in flips:
                 value ^= 1 << bit
             hashes.append(value - 2**64 if value >= 2**63 else value)
-    found = near_duplicates([Candidate(str(n), f"c{n}", value) for n, value in enumerate(hashes)])
+    found = related_chats([Candidate(str(n), f"c{n}", value) for n, value in enumerate(hashes)])
     assert {frozenset(int(chat.external_id) for chat in group) for group in found} == naive_groups(hashes)

@@ -1,8 +1,10 @@
 """Answers that carry over to a criterion that replaces others, and the preview of it."""
 
 import uuid
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -15,7 +17,7 @@ from labeling.models.rubric import CriterionLineage
 from labeling.rating.queries.labels import answers_of
 from labeling.rating.services.answers import label_save
 from labeling.rating.services.submission import assignment_submit
-from labeling.rubric.queries.redesign import consequences, redesigned
+from labeling.rubric.queries.redesign import ChatTally, Tally, consequences, redesigned
 from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, answer_all, grow, make_desk
 from tests.factories.redesigns import (
@@ -30,6 +32,7 @@ from tests.factories.redesigns import (
     successor,
     values,
 )
+from tests.factories.rows import make_rater
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +67,7 @@ def test_a_carried_label_is_the_raters_own_answer_to_the_new_question(desk: Desk
     assert (new.chat, new.rater, new.value, new.state) == (chat, desk.rater, False, "submitted")
     assert (new.rationale, new.evidence, new.given_at) == ("Rude in 2", [{"n": 2}], when)
     assert (new.source, new.assignment, new.active_ms, new.revision) == ("carried", None, 0, 1)
+    assert new.carried_from == desk.criteria[0]
     assert new.version == criterion("greets").versions.get()
     history = LabelRevision.objects.get(label=new)
     assert (history.number, history.value, history.rationale) == (1, False, "Rude in 2")
@@ -99,19 +103,75 @@ def test_only_labels_that_count_today_carry_over(desk: Desk) -> None:
     assert values("greets") == {("chat-2", "mara"): True}
 
 
-def test_a_merge_takes_equal_answers_once_and_leaves_those_that_differ(desk: Desk) -> None:
+def test_a_merge_carries_a_chat_where_the_consensuses_agree_with_every_raters_label(desk: Desk) -> None:
     polite, brief = desk.criteria[:2]
     mara, other = desk.raters
-    give(desk.chats[0], polite, mara, True, rationale="Kind", evidence=[{"n": 2}])
-    give(desk.chats[0], brief, mara, True, rationale="Short", evidence=[{"n": 2}, {"n": 1}])
+    given = give(desk.chats[0], polite, mara, True, rationale="Kind", evidence=[{"n": 2}])
+    give(desk.chats[0], brief, mara, True, rationale="Short", evidence=[{"n": 1}])
     give(desk.chats[0], polite, other, True)
     give(desk.chats[0], brief, other, False)
     give(desk.chats[1], brief, other, False)
     done = carried_out(MERGE)
-    assert values("kind") == {("chat-1", "mara"): True, ("chat-2", "rater-2"): False}
-    label = Label.objects.get(criterion__key="kind", value=True)
-    assert (label.rationale, label.evidence) == ("Kind\n\nShort", [{"n": 2}, {"n": 1}])
-    assert (done.carried[0].labels.carried, done.carried[0].labels.conflicts) == (2, 1)
+    assert values("kind") == {
+        ("chat-1", "mara"): True,
+        ("chat-1", "rater-2"): True,
+        ("chat-2", "rater-2"): False,
+    }
+    label = Label.objects.get(criterion__key="kind", chat=desk.chats[0], rater=mara)
+    assert (label.rationale, label.evidence, label.given_at) == ("Kind", [{"n": 2}], given.given_at)
+    origins = Label.objects.filter(criterion__key="kind").order_by("chat", "rater")
+    assert list(origins.values_list("source", "carried_from__key")) == [
+        ("carried", "polite"),
+        ("carried", "polite"),
+        ("carried", "brief"),
+    ]
+    assert done.carried[0].labels == Tally(3, 0)
+    assert done.carried[0].chats == ChatTally(carried=2, excluded=0, one_only=1, unresolved=1)
+    assert done.carried[0].differing == 1
+
+
+def test_a_merge_leaves_out_chats_where_the_consensuses_differ(desk: Desk) -> None:
+    polite, brief = desk.criteria[:2]
+    third = make_rater("zoe")
+    for rater, first, second in (*((one, True, False) for one in desk.raters), (third, False, False)):
+        give(desk.chats[0], polite, rater, first)
+        give(desk.chats[0], brief, rater, second)
+        give(desk.chats[1], polite, rater, first)
+    decide(desk.chats[2], polite, True)
+    decide(desk.chats[2], brief, False)
+    done = carried_out(MERGE)
+    assert values("kind") == {
+        ("chat-2", "mara"): True,
+        ("chat-2", "rater-2"): True,
+        ("chat-2", "zoe"): False,
+    }
+    assert not Adjudication.objects.filter(criterion__key="kind").exists()
+    assert (done.carried[0].labels, done.carried[0].adjudications) == (Tally(3, 3), Tally(0, 1))
+    assert done.carried[0].chats == ChatTally(carried=1, excluded=2, one_only=1)
+
+
+def test_what_a_rater_labels_afresh_is_no_longer_carried_over(desk: Desk) -> None:
+    give(desk.chats[0], desk.criteria[0], desk.rater, False)
+    carried_out(SPLIT)
+    greets = criterion("greets")
+    mine = desk.taken(job=desk.opened(criteria=[greets]))
+    label_save(assignment=mine, rater=desk.rater, criterion=greets, value=False, client_id=uuid.uuid4())
+    assert Label.objects.get(criterion=greets).carried_from == desk.criteria[0]
+    assignment_submit(assignment=mine, rater=desk.rater)
+    label = Label.objects.get(criterion=greets)
+    assert (label.source, label.carried_from) == ("screen", None)
+
+
+def test_a_correction_of_a_carried_label_is_no_longer_carried_over(desk: Desk) -> None:
+    carried_out(redesign("retire", "brief"))
+    give(desk.chats[0], desk.criteria[0], desk.rater, False)
+    carried_out(SPLIT)
+    greets, thanks = criterion("greets"), criterion("thanks")
+    mine = desk.taken(job=desk.opened(criteria=[thanks]))
+    label_save(assignment=mine, rater=desk.rater, criterion=thanks, value=True, client_id=uuid.uuid4())
+    assignment_submit(assignment=mine, rater=desk.rater)
+    label_save(assignment=mine, rater=desk.rater, criterion=greets, value=True, client_id=uuid.uuid4())
+    assert Label.objects.get(criterion=greets).carried_from is None
 
 
 def test_not_applicable_beside_an_answer_differs_too(desk: Desk) -> None:
@@ -143,6 +203,7 @@ def test_adjudications_in_force_carry_over_where_they_are_the_same(desk: Desk) -
     done = carried_out(MERGE)
     found = Adjudication.objects.get(criterion__key="kind")
     assert (found.chat, found.value, found.reason, found.by_name) == (desk.chats[0], True, "Second", "Otto")
+    assert found.carried_from == brief
     assert (done.carried[0].adjudications.carried, done.carried[0].adjudications.conflicts) == (1, 1)
     assert Adjudication.objects.filter(replaced_at=None, criterion__in=(polite, brief)).count() == 4
 
@@ -169,6 +230,22 @@ def test_who_labels_the_new_question_later_answers_it_afresh(desk: Desk) -> None
     assert LabelRevision.objects.filter(label__criterion=greets).count() == 3
 
 
+def test_the_migration_names_the_origin_of_labels_carried_over_before(desk: Desk) -> None:
+    polite, brief = desk.criteria[:2]
+    give(desk.chats[0], polite, desk.rater, True)
+    give(desk.chats[0], brief, desk.rater, True)
+    give(desk.chats[1], brief, desk.rater, True)
+    decide(desk.chats[1], brief, True)
+    carried_out(MERGE)
+    carried_out(redesign("replace", "kind", into=(successor("warm", "kind"),)))
+    for rows in (Label.objects.all(), Adjudication.objects.all()):
+        known = dict(rows.values_list("pk", "carried_from"))
+        assert len(set(known.values())) > 2
+        rows.update(carried_from=None)
+        import_module("labeling.migrations.0007_answers_carried_from").name_origins(apps, None)
+        assert dict(rows.values_list("pk", "carried_from")) == known
+
+
 # ---------- what it would do ----------
 
 
@@ -181,6 +258,7 @@ def test_the_preview_says_what_the_redesign_then_does(desk: Desk) -> None:
     decide(desk.chats[2], polite, True)
     found = consequences(redesign=MERGE, olds=redesigned(redesign=MERGE))
     assert (found.labels, found.adjudications, found.drafts) == (12, 1, 0)
+    assert found.carrying[0].chats == ChatTally(carried=2, excluded=1)
     assert [(job.name, job.left) for job in found.jobs] == [("October", 1)]
     assert found.carrying == carried_out(MERGE).carried
     assert (found.carrying[0].labels.carried, found.carrying[0].labels.conflicts) == (4, 2)
@@ -227,11 +305,13 @@ def test_the_preview_takes_the_same_statements_at_20_and_400_chats(desk: Desk) -
 
 
 @pytest.mark.heavy
-def test_a_batch_of_chats_is_read_in_one_statement(desk: Desk) -> None:
+def test_a_merge_reads_and_copies_labels_in_one_statement_each(desk: Desk) -> None:
     labelled(desk, to=400)
     with CaptureQueriesContext(connection) as queries:
         carried_out(MERGE)
-    read = [query["sql"] for query in queries if query["sql"].startswith('SELECT "labeling_label"."id"')]
-    assert len(read) == 1
+    sql = [query["sql"] for query in queries]
+    selected = [one for one in sql if one.startswith('SELECT "labeling_label"') and '"rater_id"' in one]
+    inserted = [one for one in sql if one.startswith('INSERT INTO "labeling_label" ')]
+    assert (len(selected), len(inserted)) == (1, 1)
     assert Label.objects.filter(criterion__key="kind").count() == 800
     assert Consensus.objects.filter(criterion__key="kind").count() == 400

@@ -1,6 +1,7 @@
 """Redesigning criteria: what ends, what takes its place, what carries over, and what never changes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -155,6 +156,11 @@ REFUSED: dict[str, tuple[Redesign, str]] = {
         redesign("replace", "polite", into=(successor("a", "brief"),)),
         "into[0].carries: 'brief' is not retired by this redesign",
     ),
+    "the same labels for two questions": (
+        redesign("split", "polite", into=(successor("a", "polite"), successor("b", "polite"))),
+        "into[1].carries: labels of polite already carry over to a: two questions with the same answers are "
+        "one question",
+    ),
     "labels without the lead's word": (
         redesign("replace", "polite", into=(successor("a", "polite"),), same=False),
         "same_answers: labels carry over only where True and False mean the same in both questions: "
@@ -227,7 +233,49 @@ def test_a_criterion_split_twice_shows_both_splits(desk: Desk) -> None:
 
 
 def test_a_criterion_that_nobody_redesigned_has_no_lineage(desk: Desk) -> None:
-    assert not lineage_of(criterion("polite")).told
+    found = lineage_of(criterion("polite"))
+    assert (found.told, found.history) == (False, ())
+
+
+def happened(key: str) -> list[tuple[str, str, str | None]]:
+    rows = lineage_of(criterion(key)).history
+    return [(row.kind, row.reason, getattr(row.by, "username", None)) for row in rows]
+
+
+def test_retiring_and_bringing_back_stay_in_the_history_with_who_and_why(desk: Desk, lead_user: User) -> None:
+    criteria_redesign(redesign=redesign("retire", "polite"), reason="Unused", by=lead_user)
+    assert lineage_of(criterion("polite")).ending == lineage_of(criterion("polite")).history[0]
+    criterion_bring_back(criterion=criterion("polite"), reason="After all", by=lead_user)
+    back = ("bring_back", "After all", "ines"), ("retire", "Unused", "ines")
+    assert happened("polite") == list(back)
+    assert lineage_of(criterion("polite")).ending is None
+    carried_out(MERGE, reason="Same")
+    assert happened("polite") == [("merge", "Same", None), *back]
+    newest = lineage_of(criterion("polite")).history[0]
+    assert (newest.other_keys, newest.new_keys) == (["brief"], ["kind"])
+    assert lineage_of(criterion("polite")).ending == newest
+    assert happened("kind") == [("made", "Same", None)]
+    (made,) = lineage_of(criterion("kind")).history
+    assert (made.other_keys, made.new_keys) == (["polite", "brief"], [])
+
+
+def test_lineage_and_history_take_three_queries(desk: Desk) -> None:
+    carried_out(SPLIT)
+    criterion_bring_back(criterion=criterion("polite"), reason="Too early", by=None)
+    row = criterion("polite")
+    with CaptureQueriesContext(connection) as queries:
+        lineage_of(row)
+    assert len(queries) <= 3
+
+
+def test_what_a_rubric_file_retires_is_in_the_history(desk: Desk, tmp_path: Path) -> None:
+    for state in ("retired", "active"):
+        run("import_rubric", write_json(tmp_path / "rubric.json", rubric_file(state=state)))
+    reason = "Imported from rubric.json"
+    assert happened("polite") == [("bring_back", reason, None), ("retire", reason, None)]
+    before = AuditEvent.objects.count()
+    run("import_rubric", write_json(tmp_path / "rubric.json", rubric_file(state="active")))
+    assert AuditEvent.objects.count() == before
 
 
 def test_retired_ones_are_listed_with_what_took_their_place(desk: Desk) -> None:
@@ -243,11 +291,16 @@ def test_retired_ones_are_listed_with_what_took_their_place(desk: Desk) -> None:
     assert (second.criterion.key, second.became, second.retired) == ("brief", (), None)
 
 
-def test_the_rubrics_own_file_leaves_a_redesign_as_it_is(desk: Desk, tmp_path: Path) -> None:
+def rubric_file(**fields: str) -> dict[str, Any]:
+    """The rubric's file with one criterion."""
     asked = {"key": "polite", "dimension": "compliance", "tier": "simple"}
     texts = {"question": "Is polite so?", "definition": "True when polite."}
     file = {"name": "Test rubric", "dimensions": [{"key": "compliance", "name": "Compliance"}]}
-    path = write_json(tmp_path / "rubric.json", file | {"criteria": [asked | texts]})
+    return file | {"criteria": [asked | texts | fields]}
+
+
+def test_the_rubrics_own_file_leaves_a_redesign_as_it_is(desk: Desk, tmp_path: Path) -> None:
+    path = write_json(tmp_path / "rubric.json", rubric_file())
     carried_out(SPLIT)
     assert run("import_rubric", path).document["unchanged"] == 1
     assert order() == ["greets", "thanks", "brief", "correct"]

@@ -67,9 +67,9 @@ def train_disagreements(
 
 def select_disagreements(disagreements: Sequence[TrainDisagreement], *, most: int) -> list[TrainDisagreement]:
     """Return at most `most`: both directions in turn, in each direction one chat of every topic in turn."""
-    missed = _by_topic([one for one in disagreements if one.consensus])
-    raised = _by_topic([one for one in disagreements if not one.consensus])
-    both = chain.from_iterable(zip_longest(missed, raised))
+    true = _by_topic([one for one in disagreements if one.consensus])
+    false = _by_topic([one for one in disagreements if not one.consensus])
+    both = chain.from_iterable(zip_longest(true, false))
     return [one for one in both if one is not None][:most]
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from alignment.comparison.queries.scope import Scope
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.runs.services.runs import chosen_criteria
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import AuditEvent, User
@@ -142,11 +143,36 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "Merge Polite and Welcome" in page
     question = asked(0, "kind", carries=["polite", "welcome"])
     seen = words_of(lead.post(PAGE + merged, form("preview", question)))
-    assert "do not carry over: the answers to the old questions differ" in seen
+    assert "60 labels and 0 adjudications carry over." in seen
+    assert "20 chats carry over with the labels of all raters." in seen
+    assert (
+        "20 of 40 chats with several answers (50%), 60 labels do not carry over: the answers to the old "
+        "questions differ. Do the questions ask the same?"
+    ) in seen
     word = {"reason": "The same", "same_answers": "on"}
     done = lead.post(PAGE + merged, form("confirm", question, **word), follow=True)
-    assert "Polite and Welcome are merged into Kind" in words_of(done)
+    said = (
+        "Polite and Welcome are merged into Kind. 60 labels carried over. 20 chats with different answers did"
+    )
+    assert said in words_of(done)
     assert active() == ["kind", "wrong_fact"]
+
+
+def test_the_preview_of_a_merge_counts_labels_that_need_a_look(lead: Client, compared: Compared) -> None:
+    Label.objects.filter(criterion__key="welcome", chat=compared.chat(1)).delete()
+    Label.objects.filter(criterion__key="welcome", chat=compared.chat(5), rater__name="anna").update(
+        value=False
+    )
+    for n in (1, 5):
+        consensus_refresh(criterion_ids=[row.pk for row in compared.criteria], chat_ids=[compared.chat(n).pk])
+    seen = words_of(
+        lead.post(
+            PAGE + "?kind=merge&others=welcome",
+            form("preview", asked(0, "kind", carries=["polite", "welcome"])),
+        )
+    )
+    assert "1 label is of raters who answered the old questions differently: the first question’s" in seen
+    assert "1 chat has answers to one old question only and carries over." in seen
 
 
 def test_a_replacement_starts_from_the_old_text_and_warns_of_another_good_answer(
@@ -293,6 +319,8 @@ def test_a_dry_run_says_what_the_call_then_does(lead: Client, compared: Compared
     assert (done.status_code, done.json()["new"]) == (201, ["kind"])
     assert done.json()["carrying"] == dry.json()["carrying"]
     assert dry.json()["carrying"][0]["labels"] == {"carried": 120, "conflicts": 0}
+    chats = {"carried": 40, "excluded": 0, "one_only": 0, "unresolved": 0}
+    assert (dry.json()["carrying"][0]["chats"], dry.json()["carrying"][0]["differing"]) == (chats, 0)
     assert dry.json()["carrying"][0]["adjudications"] == {"carried": 0, "conflicts": 0}
     assert dry.json()["adjudications"] == 0
 
@@ -340,6 +368,29 @@ def test_lineage_is_shown_on_the_criterions_pages_and_in_the_list(lead: Client, 
     assert "Bring back" in old
     assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
     assert "Polite Test rubric Is polite so? Replaced by Kind" in words_of(lead.get("/criteria/"))
+
+
+def test_retiring_and_bringing_back_stand_in_the_history_of_the_page_and_the_api(
+    lead: Client, author: Client, compared: Compared
+) -> None:
+    assert "History" not in words_of(lead.get("/criteria/polite/"))
+    call(lead, kind="retire", reason="Unused")
+    call(lead, kind="bring_back", reason="After all")
+    page = words_of(author.get("/criteria/polite/"))
+    history = page[page.index("History") :]
+    assert history.index("Brought back") < history.index("After all") < history.index("Unused")
+    assert history.count(", ines") == 2
+    assert "Retired on" not in page
+    rows = author.get("/api/criteria/polite/lineage/").json()["history"]
+    assert [(row["kind"], row["reason"], row["by"]) for row in rows] == [
+        ("bring_back", "After all", "ines"),
+        ("retire", "Unused", "ines"),
+    ]
+    call(lead, kind="merge", others=["welcome"], into=[QUESTION], reason="Same")
+    newest = author.get("/api/criteria/polite/lineage/").json()["history"][0]
+    assert (newest["kind"], newest["others"], newest["new"]) == ("merge", ["welcome"], ["kind"])
+    assert "Merged with Welcome into Kind" in words_of(author.get("/criteria/polite/"))
+    assert "Made from Polite and Welcome" in words_of(author.get("/criteria/kind/"))
 
 
 def test_three_names_are_listed_with_a_comma_and_an_and(lead: Client, compared: Compared) -> None:
