@@ -48,9 +48,8 @@ def pin_of(
         sorted((row.pk, numbers[row.pk]) for row in criteria),
         None if scope.is_fixed else ids_hash(scope.members.values_list("chat_id", flat=True)),
     ]
-    if Chat.objects.exclude(cluster="").exists():
-        clustered = scope.members.exclude(chat__cluster="").order_by("chat_id")
-        parts.append(hash_of(list(clustered.values_list("chat_id", "chat__cluster"))))
+    if has_clusters():
+        parts.append(clusters_hash(scope.members))
     return hash_of(parts)
 
 
@@ -145,6 +144,17 @@ def subject_of(scope: Scope, kind: Report.Kind, options: Sequence[Any] = ()) -> 
     whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
     part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]
     return hash_of([kind.value, *whose, *part, *options])
+
+
+def has_clusters() -> bool:
+    """Whether any chat of the workspace belongs to a cluster."""
+    return Chat.objects.exclude(cluster="").exists()
+
+
+def clusters_hash(members: QuerySet[Any]) -> str:
+    """SHA-256 of the clusters of these members of a set or run, which a later import may change."""
+    clustered = members.exclude(chat__cluster="").order_by("chat_id")
+    return hash_of(list(clustered.values_list("chat_id", "chat__cluster")))
 
 
 def ids_hash(ids: QuerySet[Any, int]) -> str:

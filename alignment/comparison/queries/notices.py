@@ -14,7 +14,7 @@ KINDS = {
 
 
 def scope_notices(scope: Scope) -> list[str]:
-    """Notices about the run, hidden holdout chats, weighted samples, and demo or automatic labels."""
+    """Notices about the run, hidden holdout chats, weighted samples, clusters, demo or automatic labels."""
     notices = list(run_notices(scope.run)) if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         notices.append(f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results")
@@ -24,5 +24,9 @@ def scope_notices(scope: Scope) -> list[str]:
         notices.append(
             f"{chats} sampled by verdict: results by criterion are weighted for that, other results are not"
         )
+    if about.clustered:
+        chats = f"{about.clustered} chat{' belongs' if about.clustered == 1 else 's belong'}"
+        clusters = f"{about.clusters} cluster{'' if about.clusters == 1 else 's'}"
+        notices.append(f"{chats} to {clusters}: intervals count clusters instead of chats")
     kinds = about.rater_kinds
     return notices + [words for kind, words in KINDS.items() if kind in kinds]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import labels_of, rater_ids
@@ -14,7 +14,7 @@ from alignment.models.reports import Report
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,14 @@ class ScopeSummary:
     demo : whether it includes demo chats.
     raters : ids of raters with a label on its chats.
     sampled : number of chats labelled for a sample by verdict.
+    clustered, clusters : number of chats that belong to clusters, and of these clusters.
     """
 
     demo: bool
     raters: tuple[int, ...]
     sampled: int
+    clustered: int
+    clusters: int
 
     @property
     def rater_rows(self) -> QuerySet[Rater]:
@@ -53,9 +56,17 @@ def scope_summary(scope: Scope) -> ScopeSummary:
     else:
         pin = pin_of(scope, Report.Kind.COVERED.value, BODY_VERSION)
         body = cached_document(scope, kind=Report.Kind.COVERED, pin=pin, body=lambda: _body(scope)).body
-    return ScopeSummary(body["demo"], tuple(body["raters"]), body["drawn"])
+    return ScopeSummary(
+        body["demo"], tuple(body["raters"]), body["drawn"], body["clustered"], body["clusters"]
+    )
 
 
 def _body(scope: Scope) -> dict[str, Any]:
     demo = Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO)
-    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": sampled_by_verdict(labels_of(scope))}
+    clustered = Chat.objects.filter(pk__in=scope.chat_ids).exclude(cluster="")
+    return {
+        "demo": demo.exists(),
+        "raters": rater_ids(scope),
+        "drawn": sampled_by_verdict(labels_of(scope)),
+        **clustered.aggregate(clustered=Count("pk"), clusters=Count("cluster", distinct=True)),
+    }

@@ -4,9 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
 from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
+from alignment.reports.core.clustered import (
+    clustered_human_rate,
+    clustered_judge_rate,
+    clustered_statistics,
+)
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import (
     AVERAGED,
@@ -60,6 +65,7 @@ class _Input:
     seed: int
     # Chats sampled by verdict whose labels no statistic uses: they represent no others.
     unused: int = 0
+    clusters: Clusters = None
 
     @property
     def by_verdict(self) -> int:
@@ -97,7 +103,7 @@ def criterion_entry(
     each, parts = report.each_rater, _input(report, data, policy=policy, seed=seed)
     data = parts.data
     judged = _judge_statistics(parts)
-    raters = human_side(data.counts, raters=data.raters, seed=seed)
+    raters = human_side(data.counts, raters=data.raters, seed=seed, clusters=report.clusters)
     rates = _pass_rates(parts, judged)
     corrected_by = _corrected_by(parts, rates["judge_corrected"])
     decision = _decision(parts, judged, raters.body)
@@ -134,7 +140,7 @@ def _input(report: ReportData, data: CriterionData, *, policy: StatusPolicy, see
     each = report.each_rater
     if not (data.human == HumanCode.UNLABELLED).any():
         data = replace(data, inverse=None)  # no unlabelled chats to represent
-    parts = _Input(data, tally(data, each_rater=each), each, policy, seed)
+    parts = _Input(data, tally(data, each_rater=each), each, policy, seed, clusters=report.clusters)
     if parts.by_verdict and not represents(data):
         data = data.without_sampled
         parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
@@ -193,6 +199,8 @@ def _judge_statistics(parts: _Input) -> dict[str, Estimate]:
         return averaged_statistics(parts.data.rater_tables)
     if parts.by_verdict:
         return weighted_statistics(parts.data, parts.tally, seed=parts.seed)
+    if parts.clusters is not None:
+        return clustered_statistics(parts.data, parts.tally.table, parts.clusters, seed=parts.seed)
     return judge_statistics(parts.tally.table, seed=parts.seed)
 
 
@@ -228,15 +236,20 @@ def _most_frequent_accuracy(parts: _Input, judged: Mapping[str, Estimate]) -> fl
 
 
 def _pass_rates(parts: _Input, judged: Mapping[str, Estimate]) -> dict[str, Estimate | None]:
-    good = parts.data.spec.passes_when
-    human = (
-        passing(_share_of_true_labels(parts), passes_when=good)
-        if parts.each_rater
-        else human_pass_rate(parts.tally, passes_when=good)
-    )
+    good, clusters = parts.data.spec.passes_when, parts.clusters
+    if parts.each_rater:
+        human = passing(_share_of_true_labels(parts), passes_when=good)
+    elif clusters is None:
+        human = human_pass_rate(parts.tally, passes_when=good)
+    else:
+        human = clustered_human_rate(parts.data, clusters)
     if not parts.tally.has_run:
         return {"human": human, "judge": None, "judge_corrected": None}
-    judge = judge_pass_rate(parts.tally, passes_when=good)
+    judge = (
+        judge_pass_rate(parts.tally, passes_when=good)
+        if clusters is None
+        else clustered_judge_rate(parts.data, clusters)
+    )
     if parts.by_verdict:
         # Weighted to all chats, the human rate is also the corrected one.
         human = passing(human_share(parts.data, seed=parts.seed), passes_when=good)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import Clusters
 from alignment.reports.core.registry import measures
 from alignment.statistics.agreement import (
     fleiss_kappa,
@@ -55,7 +56,12 @@ class HumanSide:
 
 
 def human_side(
-    counts: NDArray[np.integer], *, raters: int, seed: int, resamples: int = RESAMPLES
+    counts: NDArray[np.integer],
+    *,
+    raters: int,
+    seed: int,
+    resamples: int = RESAMPLES,
+    clusters: Clusters = None,
 ) -> HumanSide:
     """Compute the agreement between raters.
 
@@ -65,6 +71,7 @@ def human_side(
     raters : number of raters with labels.
     seed, resamples : settings of the chat bootstrap for alpha, AC1 and the ceilings. It resamples only chats
         with two or more raters.
+    clusters : number of each chat's cluster, shape (chats,); the bootstrap then resamples clusters.
 
     Returns
     -------
@@ -85,7 +92,9 @@ def human_side(
     estimates = {
         "percent_agreement": Estimate(percent_agreement(rows, weights=weights), reason=NO_OVERLAP),
         "fleiss_kappa": Estimate(fleiss_kappa(rows, weights=weights), reason=_reason(shared)),
-        **_bootstrapped(labelled, pairable, seed=seed, resamples=resamples),
+        **_estimates(
+            labelled, pairable, _resampled(shared, counts, clusters, seed=seed, resamples=resamples)
+        ),
     }
     body: dict[str, Any] = {"raters": raters, "overlap": int(shared.chats.sum())}
     for name in measures("human"):
@@ -100,12 +109,32 @@ def _reason(shared: Patterns) -> str:
     return ONE_ANSWER if shared.chats.size else NO_OVERLAP
 
 
-def _bootstrapped(
-    labelled: Patterns, pairable: NDArray[np.bool_], *, seed: int, resamples: int
-) -> dict[str, Estimate]:
+def _resampled(
+    shared: Patterns, counts: NDArray[np.integer], clusters: Clusters, *, seed: int, resamples: int
+) -> Resamples:
+    """Resample the chats with two raters or more, or their clusters."""
+    pseudo = _pseudo(shared)
+    if clusters is None:
+        return resample_chats(
+            _parts(shared.rows), shared.chats, seed=seed, resamples=resamples, pseudo=pseudo
+        )
+    pairable = counts.sum(axis=1) >= 2
+    numbers, places = np.unique(clusters[pairable], return_inverse=True)
+    parts = np.zeros((numbers.size, pseudo.rows.shape[1]))
+    np.add.at(parts, places, _parts(np.asarray(counts[pairable], dtype=np.int64)))
+    size = int(pairable.sum()) / max(1, numbers.size)
+    return resample_chats(
+        parts,
+        np.ones(numbers.size, dtype=np.int64),
+        seed=seed,
+        resamples=resamples,
+        pseudo=Pseudo(size * pseudo.rows, pseudo.weights),
+    )
+
+
+def _estimates(labelled: Patterns, pairable: NDArray[np.bool_], resampled: Resamples) -> dict[str, Estimate]:
     shared = Patterns(labelled.rows[pairable], labelled.chats[pairable])
     rows, chats = shared.rows, shared.chats
-    resampled = resample_chats(_parts(rows), chats, seed=seed, resamples=resamples, pseudo=_pseudo(shared))
     ceiling, why = leave_one_rater_out(rows, weights=chats), "" if chats.size else NO_OVERLAP
     return {
         "krippendorff_alpha": bootstrap_estimate(

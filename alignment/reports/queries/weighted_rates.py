@@ -1,4 +1,4 @@
-"""A judge's rates for labels sampled by verdict: weighted to all chats with a verdict, as in its report."""
+"""A judge's rates as in its report, for labels sampled by verdict and for clusters of chats."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from alignment.reports.core.criterion import criterion_entry
 from alignment.reports.core.status import Decision, Status
 from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.estimates import Estimate, Interval
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.labels import Label
 from labeling.models.rubric import Criterion
 
@@ -30,13 +30,14 @@ WITHHELD: Rates = {
 
 
 def weighted_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
-    """Return rates by run, criterion id and split, where labels were sampled by verdict; as JSON.
+    """Return rates by run, criterion id and split; as JSON.
 
+    Covers labels that were sampled by verdict, and chats of clusters: a table does not give these rates.
     `chats` is the number sampled, `rates` has balanced accuracy, TPR and TNR, beside `status` and `reasons`.
-    Takes one query without such labels, else some for each run, criterion and split with them.
+    Takes two queries without such labels and chats, else some for each run, criterion and split with them.
     """
     weighted = {}
-    for run, criterion, split in _with_draws(pairs):
+    for run, criterion, split in dict.fromkeys([*_with_draws(pairs), *_with_clusters(pairs)]):
         data = report_data(Scope(run.chat_set, run, split, only=criterion.key))
         entry = criterion_entry(data, data.criteria[0], policy=POLICY, seed=SEED)
         rates = {name: entry[name] | {"reason": _reason(entry, name)} for name in RATES}
@@ -73,6 +74,16 @@ def _with_draws(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Cri
     rows = Verdict.objects.filter(chosen, Exists(labels), run__run_chats__chat=F("chat")).order_by()
     places = rows.values_list("run_id", "criterion_id", "run__run_chats__split").distinct()
     return [(*by_id[run, criterion], split) for run, criterion, split in places]
+
+
+def _with_clusters(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Criterion, str]]:
+    """Return the runs, criteria and splits with a chat of a cluster."""
+    runs = {run.pk for run, _ in pairs}
+    rows = RunChat.objects.filter(run__in=runs).exclude(chat__cluster="").order_by()
+    splits: dict[int, list[str]] = {}
+    for run, split in rows.values_list("run_id", "split").distinct():
+        splits.setdefault(run, []).append(split)
+    return [(run, criterion, split) for run, criterion in pairs for split in splits.get(run.pk, [])]
 
 
 def _reason(entry: Mapping[str, Any], name: str) -> str:
