@@ -22,44 +22,7 @@ SUBJECTS = {
     *(Subject.CERTIFICATE, Subject.PLAN, Subject.CONSENSUS),
 }
 NAMES = [case.name for case in CASES]
-# Right words that the rules do not give yet.
-NOT_YET = {
-    ("constant by criterion", Subject.LEAGUE),
-    ("constant by criterion", Subject.OVERALL),
-    ("errs by dialogue", Subject.STATUS),
-    ("errs by dialogue", Subject.CERTIFICATE),
-    ("without a readable answer where it errs", Subject.LEAGUE),
-    ("not applicable where it errs", Subject.LEAGUE),
-    ("refuses a fifth of the False chats", Subject.LEAGUE),
-    *(
-        (name, subject)
-        for name in ("rows missing from its file", "half failed")
-        for subject in (Subject.STATUS, Subject.CERTIFICATE, Subject.LEAGUE, Subject.CAUTION)
-    ),
-    ("5% failed", Subject.CAUTION),
-    ("by dialogue, of equal skill", Subject.LEAGUE),
-    ("by dialogue, of equal skill", Subject.GATE),
-    ("equal revision", Subject.GATE),
-    ("revision repairs TNR", Subject.GATE),
-    ("hardly errs, raters quarrel", Subject.STATUS),
-    *(
-        (name, subject)
-        for name in ("paraphrases raters who quarrel", "paraphrases raters who guess")
-        for subject in (Subject.STATUS, Subject.CERTIFICATE, Subject.LEAGUE, Subject.GATE)
-    ),
-    ("good, one rater of three inverted", Subject.STATUS),
-    ("good, one rater of three inverted", Subject.CERTIFICATE),
-    ("good, raters oppose each other", Subject.CAUTION),
-    *(
-        ("right where raters agree", subject)
-        for subject in (Subject.STATUS, Subject.CERTIFICATE, Subject.LEAGUE, Subject.GATE, Subject.CAUTION)
-    ),
-    ("good, 10% disputed", Subject.CAUTION),
-    ("paraphrases raters who copy each other", Subject.CAUTION),
-    ("paraphrases the only rater", Subject.CAUTION),
-    ("paraphrases the rater of most labels", Subject.CAUTION),
-    ("good, one expert", Subject.CAUTION),
-}
+NOT_YET: set[tuple[str, Subject]] = set()
 
 
 def off(row: Row) -> bool:
