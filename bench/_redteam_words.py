@@ -16,6 +16,7 @@ from alignment.judge_comparison.core.tallies import CriterionAnswers
 from alignment.regression.core import Gate, GatePolicy, PairedVerdicts, confirm, count_evidence, decide
 from alignment.reports.core import build_report
 from alignment.reports.core.cautions import CHANCE, INVERTED
+from alignment.reports.core.label_problems import label_problem
 from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.label_needs import Decision
 from bench._redteam_judges import Judge
@@ -105,7 +106,15 @@ class Trial:
             )
             for n in range(len(self.judge))
         )
-        return ReportData([str(n) for n in range(len(chats))], criteria)
+        return ReportData([str(n) for n in range(len(chats))], criteria, clusters=chats.clusters)
+
+    @cached_property
+    def problems(self) -> list[str]:
+        """By criterion, why its labels cannot measure a judge."""
+        policy, clusters = StatusPolicy(), self.chats.clusters
+        return [
+            label_problem(one, policy=policy, seed=self.seed, clusters=clusters) for one in self.data.criteria
+        ]
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -162,11 +171,17 @@ def _overall(one: Trial) -> Given:
 def _league(one: Trial) -> Given:
     answers = [
         CriterionAnswers(
-            f"c{n}", TIER, one.chats.human[n], np.stack([one.judge[n], one.other[n]]), one.chats.counts[n]
+            f"c{n}",
+            TIER,
+            one.chats.human[n],
+            np.stack([one.judge[n], one.other[n]]),
+            one.chats.counts[n],
+            one.problems[n],
         )
         for n in range(len(one.judge))
     ]
-    overall = next(group for group in compare(answers, runs=[PLANTED, OTHER]) if group.key == OVERALL)
+    groups = compare(answers, runs=[PLANTED, OTHER], clusters=one.chats.clusters)
+    overall = next(group for group in groups if group.key == OVERALL)
     better = overall.pairs[0].better
     return _all(["no difference" if better is None else "better" if better == PLANTED else "worse"])
 
@@ -188,6 +203,7 @@ def _paired(one: Trial, candidate: Codes) -> list[PairedVerdicts]:
             one.other[n],
             candidate[n],
             ceiling=entry["human"]["ceiling"]["value"],
+            problem=one.problems[n],
         )
         for n, entry in enumerate(one.report["criteria"])
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import Codes, HumanCode
+from alignment.comparison.core.codes import Clusters, Codes, HumanCode
 from alignment.statistics.label_needs import Decision, LabelCounts, needs
 from labeling.consensus.core.votes import Votes, consensus_of
 
@@ -80,6 +80,11 @@ class Chats:
 
     def __len__(self) -> int:
         return len(self.hard)
+
+    @property
+    def clusters(self) -> Clusters:
+        """Dialogues as the product numbers clusters; None if each chat is alone."""
+        return self.dialogue if len(np.unique(self.dialogue)) < len(self) else None
 
     def among(self, chosen: Any) -> "Chats":
         """Return the chosen chats alone: a slice or a mask of shape (chats,)."""

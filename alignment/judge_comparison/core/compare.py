@@ -25,6 +25,7 @@ ALPHA = 0.05
 FEWEST_CHATS = MINIMUM_CHATS  # on fewer no pair is tested
 FEW_CHATS = f"fewer than {FEWEST_CHATS} chats"
 FEW_CLUSTERS = f"fewer than {FEWEST_CHATS} clusters of chats"
+UNUSABLE = "no criterion has labels that can measure a judge"
 NOTHING = "no chat and criterion with a consensus and a verdict of every judge"
 
 
@@ -136,7 +137,7 @@ class Group:
     n, chats : compared answers, and their chats. answered : human answers, compared or not.
     ceiling : balanced accuracy of a rater against the others on the compared answers, averaged over criteria,
     without interval. averaged : number of criteria with both human answers, which balanced accuracy averages;
-    left_out : keys of the others.
+    left_out : keys of the others. problems : by key, why the labels of a criterion cannot measure a judge.
     untested : the reason why no pair is tested, or ''.
     exclusion : judges whose exclusion makes the comparison clearly larger.
     """
@@ -148,6 +149,7 @@ class Group:
     ceiling: Estimate
     averaged: int
     left_out: tuple[str, ...]
+    problems: dict[str, str]
     untested: str
     exclusion: Exclusion | None
     results: tuple[JudgeResult, ...]
@@ -163,6 +165,7 @@ class Group:
             "ceiling": self.ceiling.value,
             "criteria_averaged": self.averaged,
             "criteria_left_out": list(self.left_out),
+            "label_problems": self.problems,
             "untested": self.untested or None,
             "without": self.exclusion and self.exclusion.as_json(),
             "judges": [one.as_json() for one in self.results],
@@ -254,6 +257,7 @@ def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], limit: float
         ceiling=Estimate(answers.ceiling, reason=NO_MAJORITY if raters else NO_OVERLAP),
         averaged=int(np.count_nonzero(both)),
         left_out=tuple(own for own, has_both in zip(answers.keys, both, strict=True) if not has_both),
+        problems={key: one for key, one in zip(answers.keys, answers.problems, strict=True) if one},
         untested=_untested(answers),
         exclusion=suggested_exclusion(answers.answerers.sum(axis=0), runs=tuple(runs)),
         results=results,
@@ -266,7 +270,7 @@ def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], limit: float
 
 def _untested(answers: ComparedAnswers) -> str:
     if not answers.n:
-        return NOTHING
+        return UNUSABLE if all(answers.problems) else NOTHING
     if answers.units >= FEWEST_CHATS:
         return ""
     return FEW_CHATS if answers.clusters is None else FEW_CLUSTERS

@@ -24,6 +24,7 @@ class CriterionAnswers:
     human : HumanCode by chat, shape (chats,).
     judges : JudgeCode by judge and chat, shape (judges, chats).
     counts : labels by chat, shape (chats, 3): True, False, not applicable.
+    problem : why the labels cannot measure a judge, or ''. No answer on the criterion is compared then.
 
     Raises
     ------
@@ -35,6 +36,7 @@ class CriterionAnswers:
     human: Codes
     judges: Codes
     counts: NDArray[np.integer]
+    problem: str = ""
 
     def __post_init__(self) -> None:
         chats = len(self.human)
@@ -56,6 +58,7 @@ class ComparedAnswers:
     answerers : human answers, compared or not, by the set of judges that answered too, shape
         (criteria, 2**judges); bit 0 is the first judge.
     ceilings : each rater against the others on the compared answers, by criterion.
+    problems : by criterion, why its labels cannot measure a judge, or ''.
     clusters : number of each chat's cluster.
     """
 
@@ -68,6 +71,7 @@ class ComparedAnswers:
     unjudged: Ints
     answerers: Ints
     ceilings: tuple[Confusion, ...]
+    problems: tuple[str, ...]
     clusters: Clusters = None
 
     def of_tier(self, tier: str) -> "ComparedAnswers":
@@ -83,6 +87,7 @@ class ComparedAnswers:
             unjudged=self.unjudged[:, places],
             answerers=self.answerers[places],
             ceilings=tuple(self.ceilings[place] for place in places),
+            problems=tuple(self.problems[place] for place in places),
             clusters=self.clusters,
         )
 
@@ -151,7 +156,10 @@ def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = 
     >>> answers.n, answers.human.tolist(), answers.unjudged[0].tolist()
     (2, [[2, 1]], [[1, 0]])
     """
-    human = np.stack([one.human for one in criteria])
+    # An unusable criterion has no human answer that is compared.
+    human = np.stack(
+        [np.full_like(one.human, HumanCode.UNRESOLVED) if one.problem else one.human for one in criteria]
+    )
     judges = np.stack([one.judges for one in criteria], axis=1)
     # Human and judge codes are equal for True and False.
     true, false, by_judge = human == HumanCode.TRUE, human == HumanCode.FALSE, judges <= JudgeCode.FALSE
@@ -173,6 +181,7 @@ def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = 
         ceilings=tuple(
             leave_one_rater_out(one.counts[chosen]) for one, chosen in zip(criteria, compared, strict=True)
         ),
+        problems=tuple(one.problem for one in criteria),
         clusters=clusters,
     )
 

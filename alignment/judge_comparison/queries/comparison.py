@@ -13,7 +13,8 @@ from alignment.judge_comparison.core import OVERALL, CriterionAnswers, Group, co
 from alignment.judge_comparison.core.cost_effectiveness import cost_effectiveness
 from alignment.judge_comparison.queries.run_selection import LeagueChoice
 from alignment.models.reports import Report
-from alignment.reports.queries.reports import POLICY
+from alignment.reports.core.label_problems import label_problem
+from alignment.reports.queries.reports import POLICY, SEED
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runs.queries.spending import Spending, runs_spending
@@ -106,6 +107,7 @@ def _answers(
             human=one.human,
             judges=np.stack([by_criterion[row.pk] for by_criterion in codes.values()]),
             counts=one.counts,
+            problem=label_problem(one, policy=POLICY, seed=SEED, clusters=human.clusters),
         )
         for row, one in zip(scope.criteria, human.criteria, strict=True)
     ]

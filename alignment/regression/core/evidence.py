@@ -34,6 +34,7 @@ class PairedVerdicts:
     human : HumanCode by chat, shape (chats,).
     champion, candidate : JudgeCode by chat, shape (chats,).
     ceiling : human balanced accuracy, each rater against the others; None if undefined.
+    problem : why the labels cannot measure a judge, or ''.
     revised : whether the test changes this criterion's judge; False for criteria that only share a call
         with a changed prompt.
 
@@ -55,6 +56,7 @@ class PairedVerdicts:
     candidate: Codes
     ceiling: float | None = None
     revised: bool = True
+    problem: str = ""
 
     def __post_init__(self) -> None:
         if not len(self.human) == len(self.champion) == len(self.candidate):
@@ -171,7 +173,7 @@ class CriterionEvidence:
     table : counts by which judge is right, the candidate first: `first` fixed, `second` broken.
     left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
     p_holm : p_worse adjusted over all blocking criteria; None for the others.
-    missing : labelled chats without a verdict. revised : as in PairedVerdicts.
+    missing : labelled chats without a verdict. revised, problem : as in PairedVerdicts.
     no_verdict_before, no_verdict_after : answers other than True and False by state, zeros omitted.
     """
 
@@ -185,6 +187,7 @@ class CriterionEvidence:
     ceiling: float | None
     missing: MissingVerdicts
     revised: bool
+    problem: str
     p_worse: float
     p_holm: float | None = None
     no_verdict_before: Mapping[str, int] = field(default_factory=dict)
@@ -299,6 +302,7 @@ def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
         ceiling=verdicts.ceiling,
         missing=_missing(verdicts),
         revised=verdicts.revised,
+        problem=verdicts.problem,
         p_worse=mcnemar_midp(table.second, table.first),
         no_verdict_before=_no_verdict(verdicts, verdicts.champion),
         no_verdict_after=_no_verdict(verdicts, verdicts.candidate),

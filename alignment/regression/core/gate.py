@@ -85,7 +85,7 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
         more, words = _advice(findings, evidence, policy)
         return Decision(
             Gate.INCONCLUSIVE,
-            (*findings.missing, *findings.unproven, *findings.lost, *findings.floors),
+            (*findings.missing, *findings.unusable, *findings.unproven, *findings.lost, *findings.floors),
             more,
             findings.cautions,
             words,
@@ -128,6 +128,7 @@ class _Findings:
     harm : it fails. missing, stopped : missing verdicts, and whether they keep the test open.
     unproven : harm is not ruled out. lost : a large drop, or a loss on one human answer.
     floors : below the floor or the human ceiling, and worse than the champion there.
+    unusable : labels that cannot measure a judge.
     """
 
     harm: tuple[str, ...]
@@ -136,6 +137,7 @@ class _Findings:
     unproven: tuple[str, ...]
     lost: tuple[str, ...]
     floors: tuple[str, ...]
+    unusable: tuple[str, ...]
     cautions: tuple[str, ...]
 
     @classmethod
@@ -153,6 +155,7 @@ class _Findings:
             unproven=tuple((_single_unproven if alone else _family_unproven)(evidence, policy, bound)),
             lost=(*drops, *(sentence for row in blocking for sentence in _class_losses(row, policy))),
             floors=tuple(sentence for sentence, worse in judged if worse),
+            unusable=tuple(f"{row.key}: {row.problem}" for row in blocking if row.problem),
             cautions=(
                 *(sentence for row in few for sentence in _missing(row)),
                 *(sentence for sentence, worse in judged if not worse),
@@ -162,13 +165,15 @@ class _Findings:
     @property
     def opens(self) -> bool:
         """Whether the test cannot pass."""
-        return bool(self.stopped or self.unproven or self.lost or self.floors)
+        return bool(self.stopped or self.unproven or self.lost or self.floors or self.unusable)
 
 
 def _advice(findings: _Findings, evidence: Evidence, policy: GatePolicy) -> tuple[int | None, str]:
     """Return the number of labels that would decide, if they can, and what to do."""
     if findings.missing:
         return None, advice.MISSING
+    if findings.unusable:
+        return None, advice.UNUSABLE
     if findings.floors:
         return None, advice.FLOORS
     more = advice.labels_to_decide(evidence, policy=policy, passable=not findings.lost)

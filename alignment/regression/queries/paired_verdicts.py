@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alignment.comparison.core.codes import Codes, CriterionData
+from alignment.comparison.core.codes import Clusters, Codes, CriterionData
 from alignment.comparison.queries.answers import judge_answers, report_data
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import PairedVerdicts
+from alignment.reports.core.label_problems import label_problem
+from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.agreement import leave_one_rater_out
 from evaluation.models.runs import Run
 
@@ -29,7 +31,7 @@ def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> P
     verdicts = judge_codes(candidate, only=only)
     revised = test.candidate.criterion.key if test.candidate else ""
     pairs = (
-        _paired(row, verdicts.get(row.spec.key), revised=revised in ("", row.spec.key))
+        _paired(row, verdicts.get(row.spec.key), data.clusters, revised=revised in ("", row.spec.key))
         for row in data.criteria
     )
     return PairedAnswers(data.chat_ids, tuple(pair for pair in pairs if pair is not None))
@@ -40,7 +42,9 @@ def judge_codes(run: Run, *, only: str = "") -> dict[str, Codes]:
     return judge_answers(Scope(run.chat_set, run, only=only))
 
 
-def _paired(human: CriterionData, candidate: Codes | None, *, revised: bool) -> PairedVerdicts | None:
+def _paired(
+    human: CriterionData, candidate: Codes | None, clusters: Clusters, *, revised: bool
+) -> PairedVerdicts | None:
     """Return None unless both judges have the criterion: a baseline may have one retired since."""
     if human.judge is None or candidate is None:
         return None
@@ -52,4 +56,5 @@ def _paired(human: CriterionData, candidate: Codes | None, *, revised: bool) -> 
         candidate=candidate,
         ceiling=leave_one_rater_out(human.counts).balanced_accuracy,
         revised=revised,
+        problem=label_problem(human, policy=POLICY, seed=SEED, clusters=clusters),
     )

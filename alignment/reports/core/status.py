@@ -212,6 +212,19 @@ def _disagreement(labels: HumanLabels, policy: StatusPolicy) -> list[str]:
     return reasons
 
 
+def labels_problem(labels: HumanLabels, policy: StatusPolicy) -> str:
+    """Return why these labels cannot measure a judge, whatever its verdicts; '' if they can.
+
+    >>> labels_problem(HumanLabels(100, 30, {"overlap": 0}), StatusPolicy())
+    'not enough agreed labels: 30 of 100 labelled chats are unresolved, adjudicate them'
+    """
+    if disagree := _disagreement(labels, policy):
+        return disagree[0]
+    if labels.unresolved_share > policy.largest_unresolved:
+        return f"{NOT_AGREED}: {_unresolved(labels)}"
+    return ""
+
+
 def _missing_labels(classes: Classes, labels: HumanLabels, policy: StatusPolicy) -> list[str]:
     """Return what is missing: agreed labels, verdicts on labelled chats, labels by class.
 
