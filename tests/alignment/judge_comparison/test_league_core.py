@@ -1,6 +1,7 @@
 """Judges in pairs: the arithmetic by hand, a planted better judge, equal judges, chats as clusters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,6 +317,18 @@ def test_a_judge_that_was_not_asked_about_a_criterion_does_not_abstain_on_the_ot
     overall = compare([asked, alone], runs=[1, 2])[0]
     assert not overall.results[0].abstains
     assert (overall.averaged, overall.left_out) == (1, ("b",))
+
+
+def test_a_criterion_whose_labels_cannot_measure_a_judge_is_not_compared() -> None:
+    human = [T, F] * 20
+    good = answers(human, human, [T] * 40, key="a")
+    quarrel = replace(answers(human, [T] * 40, human, key="b"), problem="raters disagree: …")
+    overall = compare([good, quarrel], runs=[1, 2])[0]
+    assert (overall.n, overall.averaged, overall.problems) == (40, 1, {"b": "raters disagree: …"})
+    assert overall.pairs[0].better == 1
+    alone = compare([quarrel], runs=[1, 2])[0]
+    assert (alone.n, alone.untested) == (0, "no criterion has labels that can measure a judge")
+    assert alone.as_json()["label_problems"] == {"b": "raters disagree: …"}
 
 
 def test_chats_of_one_cluster_count_together() -> None:

@@ -1,6 +1,7 @@
 """What decides an inconclusive test: labels only where they can, and missing verdicts first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,6 +45,15 @@ def test_labels_are_the_advice_where_labels_decide() -> None:
     decision = gate(verdicts(right=10))
     assert (decision.gate, decision.more_labels) == (Gate.INCONCLUSIVE, 90)
     assert decision.advice == "at these rates about 90 more labelled chats are needed for the gate"
+
+
+def test_labels_that_cannot_measure_a_judge_release_nothing_and_end_the_advice_on_labels() -> None:
+    quarrel = replace(answered(400), problem="raters disagree: the upper bound of their own accuracy is 0.60")
+    decision = gate(quarrel)
+    assert (decision.gate, decision.more_labels) == (Gate.INCONCLUSIVE, None)
+    assert decision.reasons == (f"polite: {quarrel.problem}",)
+    assert "until raters agree" in decision.advice
+    assert gate(replace(quarrel, tier="subjective")).gate is Gate.PASS
 
 
 @pytest.mark.parametrize("state", [JudgeCode.CUT_OFF, JudgeCode.UNPARSED, JudgeCode.FAILED, JudgeCode.NONE])
