@@ -1,6 +1,5 @@
 """Small makers of rows for tests; every argument that matters is named, the rest is plain."""
 
-import hashlib
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db import connection
 
+from labeling.chats.core.transcript import content_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
@@ -74,7 +74,7 @@ def make_chat(
         external_id=external_id or f"chat-{number}",
         topic=Topic.objects.get_or_create(key=topic, defaults={"name": topic})[0],
         messages=stored,
-        content_hash=hashlib.sha256(repr(turns).encode()).hexdigest(),
+        content_hash=content_hash(turns),
         message_count=len(stored),
         char_count=sum(len(content) for _, content in turns),
     )

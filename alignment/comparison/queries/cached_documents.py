@@ -14,7 +14,6 @@ from django.db.models import Max, QuerySet
 
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
 
 # Locks of the documents that this process is computing, by pin.
@@ -48,8 +47,6 @@ def pin_of(
         sorted((row.pk, numbers[row.pk]) for row in criteria),
         None if scope.is_fixed else ids_hash(scope.members.values_list("chat_id", flat=True)),
     ]
-    if has_clusters():
-        parts.append(clusters_hash(scope.members))
     return hash_of(parts)
 
 
@@ -144,17 +141,6 @@ def subject_of(scope: Scope, kind: Report.Kind, options: Sequence[Any] = ()) -> 
     whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
     part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]
     return hash_of([kind.value, *whose, *part, *options])
-
-
-def has_clusters() -> bool:
-    """Whether any chat of the workspace belongs to a cluster."""
-    return Chat.objects.exclude(cluster="").exists()
-
-
-def clusters_hash(members: QuerySet[Any]) -> str:
-    """SHA-256 of the clusters of these members of a set or run, which a later import may change."""
-    clustered = members.exclude(chat__cluster="").order_by("chat_id")
-    return hash_of(list(clustered.values_list("chat_id", "chat__cluster")))
 
 
 def ids_hash(ids: QuerySet[Any, int]) -> str:

@@ -15,13 +15,7 @@ from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
-from alignment.comparison.queries.cached_documents import (
-    clusters_hash,
-    has_clusters,
-    hash_of,
-    replace_documents,
-    stored_ids,
-)
+from alignment.comparison.queries.cached_documents import hash_of, replace_documents, stored_ids
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
 from alignment.reports.core.human_side import human_side
@@ -34,7 +28,7 @@ from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
+from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -241,10 +235,7 @@ def _recipe(run: Run, group: int) -> str:
 
 def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
     """Return by run and criterion id the counts of each split, in order."""
-    clusters = _clusters({run.pk for run, _ in pairs})
-    pins = {
-        (run.pk, criterion.pk): _pin(run, criterion, clusters.get(run.pk, "")) for run, criterion in pairs
-    }
+    pins = {(run.pk, criterion.pk): _pin(run, criterion) for run, criterion in pairs}
     cached = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
     missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in cached]
     if missing:
@@ -278,16 +269,9 @@ def _row(run: Run, criterion: Criterion, pins: Mapping[tuple[int, int], str]) ->
     )
 
 
-def _clusters(runs: Collection[int]) -> dict[int, str]:
-    """Hash the clusters of each run's chats; one query without clusters."""
-    if not has_clusters():
-        return {}
-    return {run: clusters_hash(RunChat.objects.filter(run=run)) for run in runs}
-
-
-def _pin(run: Run, criterion: Criterion, clusters: str) -> str:
+def _pin(run: Run, criterion: Criterion) -> str:
     """Return the cache key: it changes with every human answer and with the reports that rates come from."""
-    forms = BODY_VERSION, REPORT_VERSION, clusters
+    forms = BODY_VERSION, REPORT_VERSION
     return hash_of([*_what(run, criterion), *forms, run.finished_at, criterion.labels_seq])
 
 

@@ -1,10 +1,11 @@
 """Import of chats: streamed, all or nothing, repeatable."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import F
 
 from common.jsonl import Fields, Ignored, ImportResult, read_records
 from common.problems import ImportProblem, InputProblem, shown
@@ -12,6 +13,7 @@ from labeling.chats.core.splits import proportions_of
 from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.chats.services.chat_sets import MembersImport, chat_set_ensure
 from labeling.models.chats import Chat, Split, Topic
+from labeling.models.rubric import Criterion
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
@@ -56,6 +58,8 @@ def chats_import(
         raise InputProblem(f"--cluster-key: no chat of the file has metadata.{shown(cluster_key)}")
     if members is not None:
         members.finish()
+    if importer.regrouped:  # intervals of labelled criteria count clusters, so they must be computed anew
+        Criterion.objects.filter(labels_seq__gt=0).update(labels_seq=F("labels_seq") + 1)
     return importer.result(split_asked=bool(split))
 
 
@@ -81,6 +85,7 @@ class _ChatsImport:
         self.ignored = Ignored()
         self.counts: Counter[str] = Counter()
         self.topics: dict[str, Topic] = {}
+        self.regrouped = False
 
     def parse(self, fields: Fields) -> Transcript:
         transcript = transcript_of(fields, self.ignored, cluster_key=self.cluster_key)
@@ -114,6 +119,7 @@ class _ChatsImport:
             outcomes[number] = "updated" if changed else "unchanged"
             if changed and key in known:
                 updated[key] = chat
+                self.regrouped |= "cluster" in changed
         Chat.objects.bulk_create(new.values())
         Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
         self._join(chunk, known | new, outcomes)
@@ -153,8 +159,8 @@ class _ChatsImport:
             origin=self.origin,
         )
 
-    def _apply(self, chat: Chat, transcript: Transcript) -> bool:
-        """Update a known chat from the line; return whether that changed anything."""
+    def _apply(self, chat: Chat, transcript: Transcript) -> Collection[str]:
+        """Update a known chat from the line; return the names of the fields that changed."""
         fields = {
             "topic_id": None
             if transcript.topic is None
@@ -172,7 +178,7 @@ class _ChatsImport:
         }
         for name, value in changed.items():
             setattr(chat, name, value)
-        return bool(changed)
+        return changed.keys()
 
     def result(self, *, split_asked: bool) -> ImportResult:
         notes = []

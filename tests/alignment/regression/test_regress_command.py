@@ -230,7 +230,7 @@ def test_cut_off_answers_are_named_before_the_loss_that_they_make(labelled: Path
         ended = regress(labelled)
     assert ended.code == 1
     assert ended.answer["reasons"][0].startswith(
-        "polite: 15 of 120 answers of the candidate are without a verdict (15 cut off)"
+        "polite: the candidate has no verdict on 15 of 120 labelled chats (15 cut off)"
     )
     text = command("gate", str(ended.answer["test"])).answer
     assert text["criteria"][0]["after"]["no_verdict_by"] == {"cut_off": 15}

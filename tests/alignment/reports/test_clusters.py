@@ -1,6 +1,7 @@
 """Chats that belong together: a cluster counts as one unit in every interval of a criterion."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,22 @@ from alignment.reports.core import build_report
 from alignment.reports.core.judge_side import NAMES
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
+from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from tests.factories.compared_runs import Compared
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.report_data import criterion, pairs
+from tests.files import write_jsonl
 
 HUMAN = ("krippendorff_alpha", "ceiling", "accuracy_ceiling")
 
 
 def entry(data: CriterionData, clusters: np.ndarray | None = None) -> dict[str, Any]:
     report = ReportData([str(n) for n in range(len(data.human))], (data,), clusters=clusters)
-    body: dict[str, Any] = build_report(report, policy=StatusPolicy(), seed=1)
-    return body["criteria"][0]
+    (found,) = build_report(report, policy=StatusPolicy(), seed=1)["criteria"]
+    return dict(found)
 
 
 def rows(copies: int) -> CriterionData:
@@ -85,7 +88,7 @@ def test_few_clusters_have_no_bootstrap_interval_and_count_as_so_many_answers() 
 
 @pytest.mark.django_db
 def test_a_later_import_of_clusters_is_seen_by_report_and_version(
-    compared: Compared, lead_user: User, lead: Client
+    compared: Compared, lead_user: User, lead: Client, tmp_path: Path
 ) -> None:
     version = a_version(polite())
     run = run_of(version, compared.chat_set, wrong=6)
@@ -99,8 +102,12 @@ def test_a_later_import_of_clusters_is_seen_by_report_and_version(
 
     before, of_version = figures()
     assert before == of_version
-    for number, chat in enumerate(Chat.objects.order_by("pk")):
-        Chat.objects.filter(pk=chat.pk).update(cluster=f"customer-{number // 3}")
+    chats = Chat.objects.order_by("pk").values("external_id", "messages")
+    lines = [
+        {"id": chat["external_id"], "messages": chat["messages"], "cluster": f"customer-{number // 3}"}
+        for number, chat in enumerate(chats)
+    ]
+    chats_import(path=write_jsonl(tmp_path / "clusters.jsonl", *lines))
     after, of_version = figures()
     assert after == of_version
     assert after["value"] == before["value"] and width(after) > width(before)
