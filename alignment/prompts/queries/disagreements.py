@@ -52,6 +52,7 @@ class CriterionDisagreements:
     """
 
     metrics: VersionMetrics
+    scope: Scope
     passes_when: bool
     more: str
     cells: dict[str, str]
@@ -90,30 +91,28 @@ def disagreements_of(
 
 def notices_of(disagreements: Iterable[CriterionDisagreements]) -> list[str]:
     """Return the warnings about the verdicts and labels shown, each once."""
-    return list(dict.fromkeys(text for one in disagreements for text in notices(_scope(one.metrics))))
-
-
-def _scope(one: VersionMetrics) -> Scope:
-    return Scope(one.run.chat_set, one.run, one.split, only=one.criterion.key)
+    return list(dict.fromkeys(text for one in disagreements for text in notices(one.scope)))
 
 
 def _disagreements(
     one: VersionMetrics, passes_when: bool, more: str, user: User | AnonymousUser
 ) -> CriterionDisagreements:
     key, query = one.criterion.key, {"split": one.split}
-    shown, own = _differing_verdicts(one), own_chats(_scope(one), user=user)
+    scope = Scope(one.run.chat_set, one.run, one.split, only=key)
+    shown, own = _differing_verdicts(one), own_chats(scope, user=user)
     if own.closed:
         shown = shown.none()
     elif not sees_every_chat(user=user):
         shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
     disagreements = CriterionDisagreements(
         metrics=one,
+        scope=scope,
         passes_when=passes_when,
         more=more,
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },
-        chats=tuple(_chats(one, list(shown.select_related("chat")[:DISAGREEMENTS_SHOWN]))),
+        chats=tuple(_chats(one, scope, list(shown.select_related("chat")[:DISAGREEMENTS_SHOWN]))),
         hidden=0,
         own=own,
     )
@@ -135,11 +134,11 @@ def _differing_verdicts(one: VersionMetrics) -> QuerySet[Verdict]:
     return compared.filter(differs).order_by("place")
 
 
-def _chats(one: VersionMetrics, verdicts: Sequence[Verdict]) -> Iterable[DisagreementChat]:
+def _chats(one: VersionMetrics, scope: Scope, verdicts: Sequence[Verdict]) -> Iterable[DisagreementChat]:
     key = one.criterion.key
     pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
     human, judge = _human_reasons(one.criterion, pairs), judge_rationales(verdicts)
-    for verdict, row in zip(verdicts, pair_rows(_scope(one), pairs, f"&split={one.split}"), strict=True):
+    for verdict, row in zip(verdicts, pair_rows(scope, pairs, f"&split={one.split}"), strict=True):
         yield DisagreementChat(row, human.get(row.chat_id, ""), judge[verdict.pk])
 
 

@@ -35,14 +35,14 @@ def holdout_uses(
     rows = HoldoutOpening.objects.filter(criterion__in=list(criteria))
     if chat_set is not None:
         rows = rows.filter(chat_set=chat_set)
-    counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
+    named = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
+    counted = list(named.order_by("-n", "chat_set__name", "criterion__key"))
     if policy is None:
-        chosen = policy_revised()
+        chosen = policy_revised() if counted else None
         policy = gate_policy(chosen) if chosen else GatePolicy()
-    limit = policy.openings_warning
     return [
-        HoldoutUse(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
-        for name, key, n, last in counted.order_by("-n", "chat_set__name", "criterion__key")
+        HoldoutUse(chat_set=name, criterion=key, times=n, last=last, often=n >= policy.openings_warning)
+        for name, key, n, last in counted
     ]
 
 
