@@ -1,6 +1,6 @@
 """Planted judges: how often the product gives the right word on them, and how often a wrong one.
 
-The table of the right words is `bench/_redteam_cases.py`.
+The planted judges and the right words are in `_redteam_cases.py` and `_redteam_expected.py`.
 """
 
 import os
@@ -14,7 +14,8 @@ from itertools import product
 import numpy as np
 
 from bench import Figure
-from bench._redteam_cases import CASES, Case, Expected
+from bench._redteam_cases import CASES
+from bench._redteam_expected import Case, Expected
 from bench._redteam_words import Given, Subject, given, trial
 from bench._redteam_worlds import simulated
 

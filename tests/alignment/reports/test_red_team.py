@@ -10,7 +10,8 @@ from scipy.stats import binom
 from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.statistics.label_needs import Decision
 from bench import _redteam_judges as judges
-from bench._redteam_cases import ALONE, CASES, LABELS, MIXED, OPPOSED, RARE, USUAL, Case, Expected
+from bench._redteam_cases import CASES
+from bench._redteam_expected import ALONE, LABELS, MIXED, OPPOSED, RARE, USUAL, Case, Expected
 from bench._redteam_words import Given, Subject
 from bench._redteam_worlds import enough, simulated
 from bench.redteam import RIGHT, WRONG, Row, rows_of, words_given
