@@ -157,6 +157,22 @@ MISSING_VERDICTS = (
         "178 of 400 rows are missing, all that it had wrong.",
     ),
     Case(
+        "9% of its file missing, all wrong",
+        USUAL,
+        judges.without_errors(skilled(0.73), JudgeCode.NONE, most=0.09),
+        (*NOT_ALIGNED, *NO_CLAIM, caution("missing verdicts")),
+        "Few rows are missing, but with these as wrong its rates are 0.73.",
+        against=skilled(0.73),
+    ),
+    Case(
+        "4 of 12 criteria without what it has wrong",
+        TWELVE,
+        judges.without_errors(skilled(0.88), JudgeCode.NONE, criteria=4),
+        (*ANY_STATUS, *NO_CLAIM),
+        "On the mean over criteria 4% of its verdicts are missing; it is no better than its equal.",
+        against=skilled(0.88),
+    ),
+    Case(
         "half failed",
         USUAL,
         judges.missing(skilled(0.95), 0.5, JudgeCode.FAILED),
