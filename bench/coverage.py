@@ -32,6 +32,7 @@ from alignment.statistics.agreement.many_raters import (
 )
 from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
+from bench._thin_criteria import THIN, thin_covered
 
 RATES = (0.70, 0.80, 0.90, 0.97)
 SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
@@ -133,6 +134,7 @@ def figures() -> Iterator[Figure]:
     yield from precision_figures()
     yield from drawn_figures()
     yield from league_figures()
+    yield from thin_figures()
 
 
 def drawn_figures() -> Iterator[Figure]:
@@ -223,6 +225,13 @@ def league_figures() -> Iterator[Figure]:
         # Answers that are not alike after all get wider intervals than they need: no upper limit.
         yield Figure(f"{name}: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
         yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
+
+
+def thin_figures() -> Iterator[Figure]:
+    """Of a mean over criteria of which some have hardly an answer of a class."""
+    shares = [100 * thin_covered(*cell, sets=SETS_OF_MANY) for cell in THIN]
+    yield Figure("mean over thin criteria: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
+    yield Figure("mean over thin criteria: least", min(shares), LEAST, "%", floor=True)
 
 
 def exact_figures() -> Iterator[Figure]:

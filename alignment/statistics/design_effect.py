@@ -63,7 +63,9 @@ def mean_share(right: Counts, n: Counts, *, reason: str) -> MeanShare:
     Notes
     -----
     The variance is the delete-one-unit jackknife's (CR3: Bell & McCaffrey 2002, Surv Methodol 28:169), not
-    below that of independent answers, whose shares are moved towards the mean by one answer. Few units show
+    below that of independent answers. With several strata, one right and one wrong answer are added to each
+    for the latter (Agresti & Coull 1998, Am Stat 52:119): few answers that are all right are no certainty;
+    to pairs, half a pair of each kind (Agresti & Min 2005, Stat Med 24:729). Few units show
     little of their correlation, so it is mixed with that of four units whose answers are all alike. The
     effective number is mean (1 - mean) / variance (Korn & Graubard 1998, Surv Methodol 24:193). Below 10
     units, or with all or no answers right, it is the number of units (Kish 1965, Survey Sampling, 11.7).
@@ -82,7 +84,7 @@ def mean_share(right: Counts, n: Counts, *, reason: str) -> MeanShare:
     totals, hits = n.sum(axis=1), right.sum(axis=1)
     shares = hits / totals
     mean = float(shares.mean())
-    moved = (hits + mean) / (totals + 1)
+    moved = _moved(hits, totals, 1)
     effective = _effective(
         right - shares[:, np.newaxis] * n, n, single=mean * (1 - mean), independent=moved * (1 - moved)
     )
@@ -155,7 +157,7 @@ def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) ->
     by_stratum = (wins - losses) / totals
     won, lost = float((wins / totals).mean()), float((losses / totals).mean())
     value = won - lost
-    moved_won, moved_lost = (wins + won) / (totals + 1), (losses + lost) / (totals + 1)
+    moved_won, moved_lost = _moved(wins, totals, 0.5), _moved(losses, totals, 0.5)
     effective = _effective(
         first.astype(np.int64) - second - by_stratum[:, np.newaxis] * n,
         n,
@@ -188,6 +190,13 @@ def by_cluster(counts: Counts, clusters: NDArray[np.int64] | None) -> NDArray[np
 def _with_answers(counts: Counts, n: Counts) -> Counts:
     """The strata that have an answer."""
     return counts[n.any(axis=1)]
+
+
+def _moved(counts: Counts, totals: Counts, added: float) -> Floats:
+    """Shares by stratum with 2 more answers, `added` of them counted; as observed in a single stratum."""
+    if len(totals) == 1:
+        return counts / totals
+    return (counts + added) / (totals + 2)
 
 
 def _effective(errors: Floats, n: Counts, *, single: float, independent: Floats) -> _Effective:

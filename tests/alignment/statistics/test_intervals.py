@@ -27,6 +27,7 @@ from alignment.statistics.intervals import (
     resample_chats,
     wilson,
 )
+from bench._thin_criteria import THIN, thin_covered
 
 successes_of_n = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -264,3 +265,10 @@ def test_an_undefined_value_has_no_interval() -> None:
     assert bootstrap_estimate(None, formulas.accuracy, resampled, reason="no chat") == Estimate(
         None, reason="no chat"
     )
+
+
+@pytest.mark.parametrize("cell", THIN)
+def test_two_right_answers_of_one_criterion_are_no_certainty_in_a_mean_over_criteria(
+    cell: tuple[tuple[int, ...], tuple[float, ...]],
+) -> None:
+    assert thin_covered(*cell, sets=200) >= 0.88
