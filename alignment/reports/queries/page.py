@@ -136,8 +136,9 @@ def policy_note() -> str:
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
         f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
-        f"{policy.largest_abstention:.0%} of either, at most {policy.largest_unresolved:.0%} of the labelled "
-        f"chats are unresolved, and the raters agree with each other ({policy.label})."
+        f"{policy.largest_abstention:.0%} of either; above {policy.cautioned_abstention:.0%} abstentions "
+        f"count as wrong for TPR and TNR. At most {policy.largest_unresolved:.0%} of the labelled chats are "
+        f"unresolved, and the raters agree with each other ({policy.label})."
     )
 
 
