@@ -21,6 +21,7 @@ from alignment.reports.core.judge_side import (
     averaged_statistics,
     judge_statistics,
 )
+from alignment.reports.core.missing_verdicts import pending_caution
 from alignment.reports.core.pass_rates import (
     ALL_LABELLED,
     NEEDS_ONE_TRUTH,
@@ -121,6 +122,7 @@ def criterion_entry(
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
         "without_verdict": parts.tally.without_verdict if parts.tally.has_run else None,
+        "not_judged_yet": parts.tally.not_judged_yet if parts.tally.has_run else None,
         "sensitivity": sensitivity(data, weighted=parts.by_verdict > 0) if judged and not each else None,
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         MOST_FREQUENT: _most_frequent_accuracy(parts, judged),
@@ -275,12 +277,16 @@ def _cautions(parts: _Input, judged: dict[str, Estimate], *, corrected: bool) ->
     """Return the cautions; without a run or against each rater no single table has any."""
     carried = carried_caution(parts.data.carried, labels=parts.labels)
     of_labels = [carried] if carried else []
-    if not judged or parts.each_rater:
+    if not judged:
         return of_labels
+    pending = pending_caution(parts.tally.not_judged_yet, chats=parts.tally.chats)
+    of_run = [pending] if pending else []
+    if parts.each_rater:
+        return [*of_run, *of_labels]
     kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
     sampled = {"by_verdict": parts.by_verdict, "unused": parts.unused}
     of_table = cautions(parts.tally.table, kappa=kappa, balanced=balanced, **sampled)
-    return [*of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
+    return [*of_run, *of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
 
 
 def _carried(parts: _Input) -> dict[str, Any] | None:

@@ -93,7 +93,9 @@ def _by_status(
             yield Step(f"triage {disagreements} disagreement{plural}", _triage(key, scope, run))
         yield Step("then revise the prompt" if disagreements else "revise the prompt", prompt)
     if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
-        yield Step("use it for monitoring")
+        ended = not entry["not_judged_yet"]
+        url = reverse("evaluation:run_detail", args=[run.pk])
+        yield Step("use it for monitoring") if ended else Step("wait until the run has ended", url)
 
 
 def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:

@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +17,6 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
-from alignment.reports.core.missing_verdicts import missing_verdicts
 from alignment.reports.core.priorities import first_criteria
 from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
@@ -27,7 +26,7 @@ from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
-from evaluation.models.runs import Run
+from alignment.reports.queries.verdict_notices import verdict_notices
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
@@ -106,12 +105,6 @@ def cell_title(cell: str, *, passes_when: bool) -> str:
 def notices(scope: Scope) -> list[str]:
     """Return the notices about these labels and verdicts, and about the filters."""
     return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
-
-
-def verdict_notices(criteria: Sequence[Mapping[str, Any]], scope: Scope, *, chats: int) -> list[str]:
-    """Return the notice on chats without a verdict of an imported judge."""
-    imported = scope.run is not None and scope.run.purpose == Run.Purpose.IMPORT
-    return missing_verdicts(criteria, chats=chats) if imported else []
 
 
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
