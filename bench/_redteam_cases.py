@@ -1,170 +1,42 @@
-"""The planted judges, and the right word on each: written down before anything is simulated.
-
-Right and wrong are judged against the truth, which is the consensus of a perfect panel. A judge is bad where
-its TPR or TNR is at most 0.65, the lower bound that a status demands, or 0.70 with 120 labels of that class:
-between this and the demanded 0.80 chance decides. It is good from 0.92 on at the label plan's smallest
-numbers, from 0.90 on with 400 chats, and from 0.85 on with 800.
-"""
-
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+"""The planted judges, each with the right words on it."""
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
-from alignment.statistics.label_needs import Decision
 from bench import _redteam_judges as judges
-from bench._redteam_judges import Judge, skilled
+from bench._redteam_expected import (
+    ALIGNED,
+    ALL_TRUE,
+    ALONE,
+    ANY_PAIR,
+    ANY_STATUS,
+    BAD,
+    DIALOGUES,
+    EQUAL,
+    FAMILY,
+    FEW,
+    FEW_HARD,
+    INCOMPLETE,
+    MIXED,
+    NO_CLAIM,
+    NOT_ALIGNED,
+    NOT_BETTER,
+    NOT_WORSE,
+    PLANNED,
+    RARE,
+    RARE_FEW,
+    TOO_FEW,
+    TOO_MANY_MISSING,
+    TWELVE,
+    TWICE,
+    USUAL,
+    Case,
+    caution,
+    must,
+    never,
+    shown,
+)
+from bench._redteam_judges import skilled
+from bench._redteam_raters import RATERS
 from bench._redteam_words import Subject
-from bench._redteam_worlds import World, copies, disputing, raters, some_double
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """
-    The right word on one subject.
-
-    Parameters
-    ----------
-    words : the right ones.
-    must : a right word has to come in at least 90% of the sets.
-    never : words of which none may come in more than 5%, all together.
-    """
-
-    subject: Subject
-    words: tuple[str, ...]
-    must: bool = False
-    never: tuple[str, ...] = ()
-
-
-HONEST = skilled(0.90)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """
-    A planted judge.
-
-    Parameters
-    ----------
-    expected : the right words; those on label plan and consensus follow from the world if they are not named.
-    why : the reason for them.
-    against : the judge it is compared with, and whose champion it would replace.
-    split : the chats that are reported; '' for all.
-    """
-
-    name: str
-    world: World
-    judge: Judge
-    expected: tuple[Expected, ...]
-    why: str
-    against: Judge = HONEST
-    split: str = ""
-
-    @property
-    def every(self) -> tuple[Expected, ...]:
-        """The right words on this judge, and on the labels of its world."""
-        named = {one.subject for one in self.expected}
-        of_labels = LABELS.get(self.world, ENOUGH_AND_AGREED)
-        return (*self.expected, *(one for one in of_labels if one.subject not in named))
-
-
-def must(subject: Subject, *words: str, never: Iterable[str] = ()) -> Expected:
-    """At least 90%."""
-    return Expected(subject, words, must=True, never=tuple(never))
-
-
-def never(subject: Subject, *wrong: str, right: str) -> Expected:
-    """At most 5%."""
-    return Expected(subject, (right,), never=wrong)
-
-
-def shown(subject: Subject, word: str) -> Expected:
-    """Without a limit: chance decides, or no figure can tell."""
-    return Expected(subject, (word,))
-
-
-GOOD_RATERS = raters(0.97, 0.97, 0.97)
-USUAL = World("400 chats", GOOD_RATERS)
-TWICE = World("800 chats", GOOD_RATERS, chats=800)
-PLANNED = World("as planned for a status", GOOD_RATERS, chats=Decision.BADGE)
-ALONE = World("as planned for one criterion's release", GOOD_RATERS, chats=Decision.SINGLE)
-FAMILY = World("13 criteria, as planned for the gate", GOOD_RATERS, true=(0.7,) * 13, chats=Decision.GATE)
-MIXED = World("6 criteria 90% True, 6 10%", GOOD_RATERS, true=(0.9,) * 6 + (0.1,) * 6)
-TWELVE = World("12 criteria", GOOD_RATERS, true=(0.7,) * 12)
-FEW_HARD = World("10 criteria, 30 chats", GOOD_RATERS, true=(0.5,) * 10, chats=30)
-DIALOGUES = World("40 dialogues of 10 chats", GOOD_RATERS, dialogue=10)
-FEW = World("60 chats", GOOD_RATERS, chats=60)
-RARE = World("95% True, as planned", raters(0.975, 0.975, 0.975), true=(0.95,), chats=Decision.BADGE)
-RARE_FEW = World("95% True, 400 chats", raters(0.975, 0.975, 0.975), true=(0.95,))
-ALL_TRUE = World("nothing False, two raters", raters(0.975, 0.975), true=(1.0,))
-QUARREL = World("raters right in 60%", raters(0.6, 0.6, 0.6))
-GUESS = World("raters who guess", raters(0.5, 0.5, 0.5))
-ONE_INVERTED = World("one rater of three inverted", raters(0.97, 0.97, 0.03))
-OPPOSED = World("two raters who oppose each other", disputing(1.0))
-HALF_DISPUTED = World("two raters, half disputed", disputing(0.5))
-TENTH_DISPUTED = World("two raters, 10% disputed", disputing(0.1))
-COPIED = World("two raters copy one of 0.75", copies(0.75, 3))
-THREE_NAMES = World("one person, three names", copies(0.75, 3, slips=0.03))
-ONE_PERSON = World("one rater of 0.75", raters(0.75))
-ONE_EXPERT = World("one rater of 0.97", raters(0.97))
-MAIN_RATER = World("one rater of 0.75, 5% double", some_double(0.75, (0.95, 0.95), 0.05))
-MAIN_RATER_MORE = World("one rater of 0.75, 15% double", some_double(0.75, (0.95, 0.95), 0.15))
-
-ENOUGH, LABEL_MORE = must(Subject.PLAN, "enough"), must(Subject.PLAN, "label more")
-AGREED = must(Subject.CONSENSUS, "right", never=["wrong"])
-# A majority that is wrong looks like one that is right.
-ANY_ENOUGH = (ENOUGH, shown(Subject.CONSENSUS, "right"))
-ENOUGH_AND_AGREED = (ENOUGH, AGREED)
-LABELS: Mapping[World, tuple[Expected, Expected]] = {
-    **dict.fromkeys((FEW, FEW_HARD, RARE_FEW, ALL_TRUE), (LABEL_MORE, AGREED)),
-    **dict.fromkeys((QUARREL, GUESS, COPIED, THREE_NAMES), ANY_ENOUGH),
-    **dict.fromkeys((ONE_PERSON, MAIN_RATER, MAIN_RATER_MORE), ANY_ENOUGH),
-    OPPOSED: (LABEL_MORE, must(Subject.CONSENSUS, "unresolved", never=["right", "wrong"])),
-    HALF_DISPUTED: (ENOUGH, must(Subject.CONSENSUS, "right", "unresolved", never=["wrong"])),
-    TENTH_DISPUTED: (ENOUGH, must(Subject.CONSENSUS, "right", "unresolved", never=["wrong"])),
-}
-
-NOT_ALIGNED = (
-    never(Subject.STATUS, "aligned", right="not_aligned"),
-    never(Subject.CERTIFICATE, "certified", right="refused"),
-)
-ALIGNED = (must(Subject.STATUS, "aligned"), must(Subject.CERTIFICATE, "certified"))
-ANY_STATUS = (shown(Subject.STATUS, "aligned"), shown(Subject.CERTIFICATE, "certified"))
-TOO_FEW = (
-    must(Subject.STATUS, "not_enough_labels", never=["aligned", "raters_disagree"]),
-    must(Subject.CERTIFICATE, "refused", never=["certified"]),
-)
-DISAGREE = (
-    must(Subject.STATUS, "raters_disagree", never=["aligned"]),
-    must(Subject.CERTIFICATE, "refused", never=["certified"]),
-)
-UNDECIDED = (
-    must(Subject.STATUS, "raters_disagree", "not_enough_labels", never=["aligned"]),
-    must(Subject.CERTIFICATE, "refused", never=["certified"]),
-)
-NOT_BETTER = (never(Subject.LEAGUE, "better", right="worse"), never(Subject.GATE, "pass", right="fail"))
-NO_CLAIM = (
-    never(Subject.LEAGUE, "better", right="no difference"),
-    never(Subject.GATE, "pass", right="inconclusive"),
-)
-# NB: of two equal judges each may be called better in 2.5% of the sets.
-EQUAL = (
-    never(Subject.LEAGUE, "better", right="no difference"),
-    never(Subject.GATE, "fail", right="pass"),
-)
-NOT_WORSE = (never(Subject.LEAGUE, "worse", right="better"), never(Subject.GATE, "fail", right="pass"))
-ANY_PAIR = (shown(Subject.LEAGUE, "no difference"), shown(Subject.GATE, "inconclusive"))
-BAD = (*NOT_ALIGNED, *NOT_BETTER)
-TOO_MANY_MISSING = (
-    must(Subject.STATUS, "not_aligned", never=["aligned"]),
-    must(Subject.CERTIFICATE, "refused", never=["certified"]),
-)
-INCOMPLETE = (*TOO_MANY_MISSING, *NO_CLAIM)
-
-
-def caution(kind: str) -> Expected:
-    """A caution or a reason of this kind."""
-    return must(Subject.CAUTION, kind)
-
 
 DO_NOT_READ = (
     Case(
@@ -283,6 +155,22 @@ MISSING_VERDICTS = (
         judges.without_errors(skilled(0.555), JudgeCode.NONE),
         (*INCOMPLETE, caution("missing verdicts")),
         "178 of 400 rows are missing, all that it had wrong.",
+    ),
+    Case(
+        "9% of its file missing, all wrong",
+        USUAL,
+        judges.without_errors(skilled(0.73), JudgeCode.NONE, most=0.09),
+        (*NOT_ALIGNED, *NO_CLAIM, caution("missing verdicts")),
+        "Few rows are missing, but with these as wrong its rates are 0.73.",
+        against=skilled(0.73),
+    ),
+    Case(
+        "4 of 12 criteria without what it has wrong",
+        TWELVE,
+        judges.without_errors(skilled(0.88), JudgeCode.NONE, criteria=4),
+        (*ANY_STATUS, *NO_CLAIM),
+        "On the mean over criteria 4% of its verdicts are missing; it is no better than its equal.",
+        against=skilled(0.88),
     ),
     Case(
         "half failed",
@@ -527,105 +415,6 @@ REVISIONS = (
             must(Subject.GATE, "fail", never=["pass"]),
         ),
         "The plan promises that the gate detects it in 98%.",
-    ),
-)
-
-RATERS = (
-    Case(
-        "hardly errs, raters quarrel",
-        QUARREL,
-        skilled(0.98),
-        (*DISAGREE, *NOT_WORSE),
-        "Labels of raters who are right in 60% measure no judge.",
-    ),
-    Case(
-        "paraphrases raters who quarrel",
-        QUARREL,
-        judges.paraphrases_consensus(0.02),
-        (*DISAGREE, *NO_CLAIM),
-        "It repeats a majority that is wrong in a third of the chats.",
-    ),
-    Case(
-        "paraphrases raters who guess",
-        GUESS,
-        judges.paraphrases_consensus(0.02),
-        (*DISAGREE, *NO_CLAIM),
-        "It repeats coins.",
-    ),
-    Case(
-        "good, one rater of three inverted",
-        ONE_INVERTED,
-        skilled(0.95),
-        (
-            *DISAGREE,
-            *NOT_WORSE,
-            must(Subject.CONSENSUS, "right"),
-            must(Subject.DAWID_SKENE, "right", never=["wrong"]),
-        ),
-        "Two raters outvote the third, and Dawid-Skene reads the third the other way round.",
-    ),
-    Case(
-        "good, raters oppose each other",
-        OPPOSED,
-        skilled(0.95),
-        (*UNDECIDED, *NO_CLAIM, must(Subject.DAWID_SKENE, "no estimate"), caution("adjudicate")),
-        "No chat has a consensus: somebody has to decide.",
-    ),
-    Case(
-        "right where raters agree",
-        HALF_DISPUTED,
-        judges.right_where_raters_agree(0.5),
-        (*UNDECIDED, *NO_CLAIM, caution("adjudicate")),
-        "On the other half it guesses, and so it is right on 75%.",
-    ),
-    Case(
-        "good, 10% disputed",
-        TENTH_DISPUTED,
-        skilled(0.95),
-        (*ALIGNED, *NOT_WORSE, caution("adjudicate")),
-        "The disputed chats can lower a rate to 0.85, which is still enough.",
-    ),
-    Case(
-        "paraphrases raters who copy each other",
-        COPIED,
-        judges.paraphrases_rater(0.02),
-        (*ANY_STATUS, *ANY_PAIR, caution("same labels")),
-        "Agreement cannot tell copies from independent raters. That no label ever differs is suspicious.",
-    ),
-    Case(
-        "paraphrases one person with three names",
-        THREE_NAMES,
-        judges.paraphrases_rater(0.02),
-        (*ANY_STATUS, *ANY_PAIR),
-        "With slips of the pen no figure can tell.",
-    ),
-    Case(
-        "paraphrases the only rater",
-        ONE_PERSON,
-        judges.paraphrases_rater(0.02),
-        (*ANY_STATUS, *ANY_PAIR, caution("agreement unknown")),
-        "The quality of a single rater is unknown.",
-    ),
-    Case(
-        "paraphrases the rater of most labels",
-        MAIN_RATER,
-        judges.paraphrases_rater(0.02),
-        (*ANY_STATUS, *ANY_PAIR, caution("agreement unknown")),
-        "About 20 chats of 400 have a second label: too few to know.",
-    ),
-    Case(
-        "paraphrases the rater of most labels, 15% double",
-        MAIN_RATER_MORE,
-        judges.paraphrases_rater(0.02),
-        (*ANY_STATUS, *ANY_PAIR),
-        "The others' agreement hides how often the rater of the single labels is wrong.",
-    ),
-    Case(
-        "good, one expert",
-        ONE_EXPERT,
-        skilled(0.95),
-        (*ALIGNED, *NOT_WORSE, caution("agreement unknown")),
-        "Good, as far as one rater can tell.",
     ),
 )
 

@@ -120,12 +120,18 @@ def at_base_rate(chats: Chats, _: Codes, draw: Generator) -> Codes:
 # ---------- judges without an answer on some chats ----------
 
 
-def without_errors(judge: Judge, code: JudgeCode) -> Judge:
-    """Has no verdict wherever it would have been wrong."""
+def without_errors(judge: Judge, code: JudgeCode, *, most: float = 1.0, criteria: int | None = None) -> Judge:
+    """Has no verdict where it would have been wrong: on `most` of each answer, on the first `criteria`."""
 
     def verdicts(chats: Chats, old: Codes, draw: Generator) -> Codes:
         given = judge(chats, old, draw)
-        return np.where(given == chats.truth, given, code).astype(np.int8)
+        gone = given != chats.truth
+        for answer in (HumanCode.TRUE, HumanCode.FALSE):
+            asked = chats.truth == answer
+            of_class = gone & asked
+            gone &= ~of_class | (of_class.cumsum(axis=1) <= most * asked.sum(axis=1, keepdims=True))
+        gone[criteria:] &= criteria is None
+        return np.where(gone, code, given).astype(np.int8)
 
     return verdicts
 

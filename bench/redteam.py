@@ -1,6 +1,6 @@
 """Planted judges: how often the product gives the right word on them, and how often a wrong one.
 
-The table of the right words is `bench/_redteam_cases.py`.
+The planted judges and the right words are in `_redteam_cases.py` and `_redteam_expected.py`.
 """
 
 import os
@@ -14,7 +14,8 @@ from itertools import product
 import numpy as np
 
 from bench import Figure
-from bench._redteam_cases import CASES, Case, Expected
+from bench._redteam_cases import CASES
+from bench._redteam_expected import Case, Expected
 from bench._redteam_words import Given, Subject, given, trial
 from bench._redteam_worlds import simulated
 
@@ -38,17 +39,36 @@ class Row:
         return f"{self.case.name}: {self.expected.subject}"
 
     @property
-    def right(self) -> float:
-        """Percent of right words; of words for good judges where the label plan has enough labels."""
-        words, of = self.given.words, self.given.of
+    def _counted(self) -> tuple[Counter[str], int]:
+        """Words and their number; of words for good judges where the label plan has enough labels."""
         if set(self.expected.words) <= FOR_GOOD:
-            words, of = self.given.planned, self.given.planned_of
-        return 100 * sum(words[word] for word in self.expected.words) / of if of else 0.0
+            return self.given.planned, self.given.planned_of
+        return self.given.words, self.given.of
+
+    @property
+    def of(self) -> int:
+        """Words of which `right_words` are right."""
+        return self._counted[1]
+
+    @property
+    def right_words(self) -> int:
+        """Number of right words."""
+        return sum(self._counted[0][word] for word in self.expected.words)
+
+    @property
+    def wrong_words(self) -> int:
+        """Number of words that must not come."""
+        return sum(self.given.words[word] for word in self.expected.never)
+
+    @property
+    def right(self) -> float:
+        """Percent of right words."""
+        return 100 * self.right_words / self.of if self.of else 0.0
 
     @property
     def wrong(self) -> float:
         """Percent of words that must not come."""
-        return 100 * sum(self.given.words[word] for word in self.expected.never) / self.given.of
+        return 100 * self.wrong_words / self.given.of
 
     @property
     def figures(self) -> Iterator[Figure]:

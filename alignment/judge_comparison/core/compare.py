@@ -9,7 +9,12 @@ import numpy as np
 
 from alignment.comparison.core.codes import Clusters
 from alignment.judge_comparison.core.coverage import Exclusion, answered_by, suggested_exclusion
-from alignment.judge_comparison.core.tallies import ComparedAnswers, CriterionAnswers, compared_answers
+from alignment.judge_comparison.core.tallies import (
+    ComparedAnswers,
+    CriterionAnswers,
+    Flags,
+    compared_answers,
+)
 from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.agreement import Confusion
@@ -36,7 +41,7 @@ class JudgeResult:
     rates : accuracy over all answers; balanced_accuracy, tpr and tnr are means over criteria. answered :
     human answers on which this judge also has a verdict, whatever the other judges have. unjudged : share of
     human True, and of human False, on which it has none, averaged over criteria; `abstains` if one of them is
-    above the policy's limit.
+    above the policy's limit. cautions : on these, from the policy's share for a caution on.
     """
 
     run: int
@@ -45,6 +50,7 @@ class JudgeResult:
     rates: dict[str, Estimate]
     unjudged: tuple[float, float] = (0.0, 0.0)
     abstains: bool = False
+    cautions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Counts, rates, and the reason for each missing rate."""
@@ -57,6 +63,7 @@ class JudgeResult:
             **rates,
             "unjudged_share": without,
             "abstains": self.abstains,
+            "cautions": list(self.cautions),
             "undefined": undefined_reasons(self.rates),
         }
 
@@ -66,9 +73,10 @@ class JudgePair:
     """Two judges of a group on the same answers.
 
     table : counts by which judge is right, the judge of run `first` first. difference : its accuracy minus
-    the other's, over all answers. balanced : the same for balanced accuracy, averaged over criteria. Each has
-    a two-sided p value, None on too few chats, and one adjusted over all pairs of the league. abstaining :
-    the runs of judges that leave too many answers without a verdict to be called better.
+    the other's, over all answers. balanced : the same for balanced accuracy, averaged over criteria. strict :
+    the same on all human answers of these criteria, where an answer without a verdict counts as wrong. Each
+    has a two-sided p value, None on too few chats, and one adjusted over all pairs of the league.
+    abstaining : the runs of judges that leave too many answers without a verdict to be called better.
     """
 
     first: int
@@ -76,10 +84,13 @@ class JudgePair:
     table: PairedTable
     difference: Estimate
     balanced: Estimate
+    strict: Estimate
     p: float | None
     balanced_p: float | None
+    strict_p: float | None
     p_holm: float | None = None
     balanced_p_holm: float | None = None
+    strict_p_holm: float | None = None
     abstaining: tuple[int, ...] = ()
 
     @property
@@ -94,13 +105,15 @@ class JudgePair:
 
     @property
     def better(self) -> int | None:
-        """The run with the significantly higher balanced accuracy, unless its accuracy is lower.
+        """The run with the significantly higher balanced accuracy.
 
         A judge that gives the more frequent answer of each criterion can be right more often without being
-        better. A judge that leaves too many answers without a verdict is not called better.
+        better, so accuracy does not decide. A judge that leaves answers without a verdict is better only if
+        it stays so when these count as wrong, and if they are few.
         """
         ahead = self.more_balanced
-        return None if ahead in self.abstaining or self.more_right not in (None, ahead) else ahead
+        strict = self._ahead(self.strict, self.strict_p_holm)
+        return None if ahead in self.abstaining or ahead != strict else ahead
 
     def _ahead(self, difference: Estimate, p: float | None) -> int | None:
         # NB: the interval then excludes 0, because it inverts the same score test, unadjusted.
@@ -110,7 +123,11 @@ class JudgePair:
 
     def as_json(self) -> dict[str, Any]:
         """`first` and `second` name runs, `only_first` and `only_second` count answers."""
-        differences = {"difference": self.difference, "balanced_difference": self.balanced}
+        differences = {
+            "difference": self.difference,
+            "balanced_difference": self.balanced,
+            "strict_difference": self.strict,
+        }
         return {
             "first": self.first,
             "second": self.second,
@@ -123,6 +140,8 @@ class JudgePair:
             "p_holm": self.p_holm,
             "balanced_p": self.balanced_p,
             "balanced_p_holm": self.balanced_p_holm,
+            "strict_p": self.strict_p,
+            "strict_p_holm": self.strict_p_holm,
             "more_right": self.more_right,
             "more_balanced": self.more_balanced,
             "better": self.better,
@@ -201,8 +220,8 @@ def compare(
     so that a judge that gives one answer on each criterion gets 0.50. Answers on one chat are correlated:
     intervals and tests use effective counts (`mean_share`, `mean_difference`). If each chat counts once,
     these are the plain intervals of Wilson and Tango.
-    Holm's adjustment covers every pair of every group, because a reader sees them together: once for
-    accuracy, once for balanced accuracy. A tier that has all compared answers counts as one with overall. A
+    Holm's adjustment covers every pair of every group, because a reader sees them together: once for each
+    difference. A tier that has all compared answers counts as one with overall. A
     group of fewer than 10 compared chats (or clusters) is not tested.
 
     Examples
@@ -217,9 +236,11 @@ def compare(
     if not criteria:
         return []
     answers = compared_answers(criteria, clusters)
-    groups = {OVERALL: answers} | {tier: answers.of_tier(tier) for tier in TIERS if tier in answers.tiers}
-    limit = (policy or StatusPolicy()).largest_abstention
-    return _adjusted([_group(key, of, runs, limit) for key, of in groups.items()])
+    limits, tiers = policy or StatusPolicy(), [tier for tier in TIERS if tier in answers.tiers]
+    overall = _group(OVERALL, answers, runs, limits)
+    if len(tiers) == 1:
+        return _adjusted([overall, replace(overall, key=tiers[0])])
+    return _adjusted([overall, *(_group(tier, answers.of_tier(tier), runs, limits) for tier in tiers)])
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
@@ -228,9 +249,11 @@ def _adjusted(groups: Sequence[Group]) -> list[Group]:
     distinct = [overall, *(tier for tier in tiers if tier.n < overall.n)]
     pairs = [pair for group in distinct for pair in group.pairs]
     accuracy, balanced = _holm(pairs, lambda pair: pair.p), _holm(pairs, lambda pair: pair.balanced_p)
+    strict = _holm(pairs, lambda pair: pair.strict_p)
     adjusted = {
         group.key: tuple(
-            replace(pair, p_holm=next(accuracy), balanced_p_holm=next(balanced)) for pair in group.pairs
+            replace(pair, p_holm=next(accuracy), balanced_p_holm=next(balanced), strict_p_holm=next(strict))
+            for pair in group.pairs
         )
         for group in distinct
     }
@@ -244,22 +267,22 @@ def _holm(pairs: Sequence[JudgePair], p_of: Callable[[JudgePair], float | None])
     return iter([None if p is None else next(adjusted) for p in p_values])
 
 
-def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], limit: float) -> Group:
+def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], policy: StatusPolicy) -> Group:
     places, n = range(len(runs)), answers.counts()
-    results = tuple(_judge_result(answers, n, place, runs[place], limit) for place in places)
+    results = tuple(_judge_result(answers, n, place, runs[place], policy) for place in places)
     raters = any(one.n for one in answers.ceilings)
     both = n.both
     return Group(
         key=key,
         n=answers.n,
         chats=answers.chats,
-        answered=int(answers.human.sum()),
+        answered=int(np.count_nonzero(answers.human)),
         ceiling=Estimate(answers.ceiling, reason=NO_MAJORITY if raters else NO_OVERLAP),
         averaged=int(np.count_nonzero(both)),
         left_out=tuple(own for own, has_both in zip(answers.keys, both, strict=True) if not has_both),
         problems={key: one for key, one in zip(answers.keys, answers.problems, strict=True) if one},
         untested=_untested(answers),
-        exclusion=suggested_exclusion(answers.answerers.sum(axis=0), runs=tuple(runs)),
+        exclusion=suggested_exclusion(answers.answerers, runs=tuple(runs)),
         results=results,
         pairs=tuple(
             _pair(answers, n, (one, other), results=(results[one], results[other]))
@@ -277,19 +300,25 @@ def _untested(answers: ComparedAnswers) -> str:
 
 
 def _judge_result(
-    answers: ComparedAnswers, n: ClassCounts, place: int, run: int, limit: float
+    answers: ComparedAnswers, n: ClassCounts, place: int, run: int, policy: StatusPolicy
 ) -> JudgeResult:
     right = answers.counts(answers.right[place])
     true, false = int(n.true.sum()), int(n.false.sum())
     hits, rejections = int(right.true.sum()), int(right.false.sum())
-    unjudged = answers.unjudged_shares(place)
+    unjudged, answered = answers.unjudged_shares(place), answered_by(answers.answerers, place)
+    human = int(np.count_nonzero(answers.human))
     return JudgeResult(
         run=run,
-        answered=answered_by(answers.answerers.sum(axis=0), place),
+        answered=answered,
         table=Confusion(hits, true - hits, false - rejections, rejections),
         rates=macro_rates(right, n, reason=NOTHING),
         unjudged=unjudged,
-        abstains=max(unjudged) > limit,
+        abstains=max(unjudged) > policy.largest_abstention,
+        cautions=(
+            (f"no verdict on {human - answered} of {human} human answers",)
+            if max(unjudged) > policy.cautioned_abstention
+            else ()
+        ),
     )
 
 
@@ -304,8 +333,9 @@ def _pair(
     first, second = answers.counts(one & ~other), answers.counts(other & ~one)
     accuracy = mean_difference(first.total, second.total, n.total, reason=NOTHING)
     balanced = macro_difference(first, second, n)
+    strict = balanced if answers.n == np.count_nonzero(answers.asked) else _strict(answers, one, other)
     if reason := _untested(answers):
-        accuracy, balanced = _without_test(accuracy, reason), _without_test(balanced, reason)
+        accuracy, balanced, strict = (_without_test(of, reason) for of in (accuracy, balanced, strict))
     won, lost = int(first.total.sum()), int(second.total.sum())
     both = int(np.count_nonzero(one & other & answers.compared))
     return JudgePair(
@@ -314,10 +344,17 @@ def _pair(
         table=PairedTable(both, won, lost, int(n.total.sum()) - both - won - lost),
         difference=accuracy.estimate,
         balanced=balanced.estimate,
+        strict=strict.estimate,
         p=accuracy.p,
         balanced_p=balanced.p,
+        strict_p=strict.p,
         abstaining=tuple(result.run for result in results if result.abstains),
     )
+
+
+def _strict(answers: ComparedAnswers, one: Flags, other: Flags) -> MeanShare:
+    first, second = answers.counts_of_asked(one & ~other), answers.counts_of_asked(other & ~one)
+    return macro_difference(first, second, answers.counts_of_asked())
 
 
 def _without_test(difference: MeanShare, reason: str) -> MeanShare:

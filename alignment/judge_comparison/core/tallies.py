@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,31 +47,26 @@ class CriterionAnswers:
 
 @dataclass(frozen=True)
 class ComparedAnswers:
-    """Compared answers of several criteria: chats with True or False from consensus and every judge.
+    """Answers of several criteria. Compared: chats with True or False from the consensus and every judge.
 
     Parameters
     ----------
     keys, tiers : of the criteria.
-    true, false : whether a compared answer has a human True, or False, shape (criteria, chats).
-    right : whether a judge is right there, shape (judges, criteria, chats).
-    human : human True and human False answers, compared or not, shape (criteria, 2).
-    unjudged : those on which a judge has no True or False, for any reason, shape (judges, criteria, 2).
-    answerers : human answers, compared or not, by the set of judges that answered too, shape
-        (criteria, 2**judges); bit 0 is the first judge.
-    ceilings : each rater against the others on the compared answers, by criterion.
-    problems : by criterion, why its labels cannot measure a judge, or ''.
+    human_true, human_false : whether the consensus is True, or False, shape (criteria, chats).
+    answered : whether a judge has True or False, shape (judges, criteria, chats).
+    right : whether a judge has the answer of the consensus, shape (judges, criteria, chats).
+    labels : labels by chat, shape (criteria, chats, 3).
+    problems : by criterion, why its labels cannot measure a judge, or ''. It has no human answers then.
     clusters : number of each chat's cluster.
     """
 
     keys: tuple[str, ...]
     tiers: tuple[str, ...]
-    true: Flags
-    false: Flags
+    human_true: Flags
+    human_false: Flags
+    answered: Flags
     right: Flags
-    human: Ints
-    unjudged: Ints
-    answerers: Ints
-    ceilings: tuple[Confusion, ...]
+    labels: Ints
     problems: tuple[str, ...]
     clusters: Clusters = None
 
@@ -80,25 +76,41 @@ class ComparedAnswers:
         return ComparedAnswers(
             keys=tuple(self.keys[place] for place in places),
             tiers=(tier,) * len(places),
-            true=self.true[places],
-            false=self.false[places],
+            human_true=self.human_true[places],
+            human_false=self.human_false[places],
+            answered=self.answered[:, places],
             right=self.right[:, places],
-            human=self.human[places],
-            unjudged=self.unjudged[:, places],
-            answerers=self.answerers[places],
-            ceilings=tuple(self.ceilings[place] for place in places),
+            labels=self.labels[places],
             problems=tuple(self.problems[place] for place in places),
             clusters=self.clusters,
         )
 
     def counts(self, chosen: Flags | bool = True) -> ClassCounts:
         """Count the compared answers that are `chosen`, by criterion and cluster."""
-        return ClassCounts.of(true=self.true & chosen, false=self.false & chosen, clusters=self.clusters)
+        return self._counts(self.compared & chosen)
 
-    @property
+    def counts_of_asked(self, chosen: Flags | bool = True) -> ClassCounts:
+        """Count the human answers that are `chosen`, on criteria that are compared, judged or not."""
+        return self._counts(self.asked & chosen)
+
+    def _counts(self, chosen: Flags) -> ClassCounts:
+        true, false = self.human_true & chosen, self.human_false & chosen
+        return ClassCounts.of(true=true, false=false, clusters=self.clusters)
+
+    @cached_property
+    def human(self) -> Flags:
+        """Whether the consensus is True or False, shape (criteria, chats)."""
+        return self.human_true | self.human_false
+
+    @cached_property
     def compared(self) -> Flags:
         """Whether an answer is compared, shape (criteria, chats)."""
-        return self.true | self.false
+        return self.human & self.answered.all(axis=0)
+
+    @cached_property
+    def asked(self) -> Flags:
+        """Human answers on the criteria of which some are compared, shape (criteria, chats)."""
+        return self.human & self.compared.any(axis=1, keepdims=True)
 
     @property
     def n(self) -> int:
@@ -116,6 +128,20 @@ class ComparedAnswers:
         chats = self.compared.any(axis=0)
         return self.chats if self.clusters is None else len(np.unique(self.clusters[chats]))
 
+    @cached_property
+    def answerers(self) -> Ints:
+        """Human answers by the set of judges that answered too, shape (2**judges,); bit 0 is the first."""
+        by_judge = self.answered[:, self.human]
+        judges = len(by_judge)
+        sets = (by_judge << np.arange(judges)[:, np.newaxis]).sum(axis=0)
+        return np.bincount(sets, minlength=1 << judges)
+
+    @cached_property
+    def ceilings(self) -> tuple[Confusion, ...]:
+        """Each rater against the others on the compared answers, by criterion."""
+        chosen = zip(self.labels, self.compared, strict=True)
+        return tuple(leave_one_rater_out(labels[compared]) for labels, compared in chosen)
+
     @property
     def ceiling(self) -> float | None:
         """Balanced accuracy of a rater against the others, averaged over criteria; None if never defined."""
@@ -128,20 +154,19 @@ class ComparedAnswers:
 
         Means over the criteria that the judge answers at all: others are not compared.
         """
-        human, unjudged = self.human, self.unjudged[judge]
-        answers = unjudged.sum(axis=1) < human.sum(axis=1)
-        shares = []
-        for answer in (0, 1):
-            asked = answers & (human[:, answer] > 0)
-            shares.append(
-                float(np.mean(unjudged[asked, answer] / human[asked, answer])) if asked.any() else 0.0
-            )
-        return shares[0], shares[1]
+        return self._unjudged(judge, self.human_true), self._unjudged(judge, self.human_false)
+
+    def _unjudged(self, judge: int, human: Flags) -> float:
+        answered, asked = self.answered[judge], human.sum(axis=1)
+        chosen = (self.human & answered).any(axis=1) & (asked > 0)
+        if not chosen.any():
+            return 0.0
+        return float(np.mean((human & ~answered).sum(axis=1)[chosen] / asked[chosen]))
 
 
 def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = None) -> ComparedAnswers:
     """
-    Collect the answers that the consensus and every judge gave.
+    Collect the answers of the consensus and the judges.
 
     Parameters
     ----------
@@ -153,8 +178,8 @@ def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = 
     >>> codes = np.array([[0, 0, 3], [0, 1, 0]], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", codes[1], codes, np.zeros((3, 3), dtype=np.int64))
     >>> answers = compared_answers([one])
-    >>> answers.n, answers.human.tolist(), answers.unjudged[0].tolist()
-    (2, [[2, 1]], [[1, 0]])
+    >>> answers.n, int(answers.human.sum()), answers.unjudged_shares(0)
+    (2, 3, (0.5, 0.0))
     """
     # An unusable criterion has no human answer that is compared.
     human = np.stack(
@@ -162,31 +187,14 @@ def compared_answers(criteria: Sequence[CriterionAnswers], clusters: Clusters = 
     )
     judges = np.stack([one.judges for one in criteria], axis=1)
     # Human and judge codes are equal for True and False.
-    true, false, by_judge = human == HumanCode.TRUE, human == HumanCode.FALSE, judges <= JudgeCode.FALSE
-    compared = (true | false) & by_judge.all(axis=0)
     return ComparedAnswers(
         keys=tuple(one.key for one in criteria),
         tiers=tuple(one.tier for one in criteria),
-        true=true & compared,
-        false=false & compared,
+        human_true=human == HumanCode.TRUE,
+        human_false=human == HumanCode.FALSE,
+        answered=judges <= JudgeCode.FALSE,
         right=judges == human,
-        human=np.stack([true.sum(axis=1), false.sum(axis=1)], axis=-1),
-        unjudged=np.stack([(true & ~by_judge).sum(axis=2), (false & ~by_judge).sum(axis=2)], axis=-1),
-        answerers=np.stack(
-            [
-                _answerers(of[:, chosen])
-                for of, chosen in zip(by_judge.swapaxes(0, 1), true | false, strict=True)
-            ]
-        ),
-        ceilings=tuple(
-            leave_one_rater_out(one.counts[chosen]) for one, chosen in zip(criteria, compared, strict=True)
-        ),
+        labels=np.stack([one.counts for one in criteria]),
         problems=tuple(one.problem for one in criteria),
         clusters=clusters,
     )
-
-
-def _answerers(by_judge: Flags) -> Ints:
-    judges = len(by_judge)
-    sets = (by_judge << np.arange(judges)[:, np.newaxis]).sum(axis=0)
-    return np.bincount(sets, minlength=1 << judges)

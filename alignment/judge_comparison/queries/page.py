@@ -24,20 +24,18 @@ HEAD = (
     *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
 )
 EVEN = "0.0"
-# A judge can win by abstaining on hard chats: a better judge is flagged above this share without a verdict.
-ABSTENTION_FLAG = 0.02
 AHEAD = {
     "": "no difference shown",
     "better": "better",
     "abstains": "higher balanced accuracy, too few verdicts",
-    "at_odds": "higher balanced accuracy, lower accuracy",
+    "at_odds": "better, lower accuracy",
     "right": "higher accuracy only",
 }
 BEHIND = {
     "": "no difference shown",
     "better": "worse",
     "abstains": "lower balanced accuracy",
-    "at_odds": "lower balanced accuracy, higher accuracy",
+    "at_odds": "worse, higher accuracy",
     "right": "lower accuracy only",
 }
 SPENDING = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
@@ -182,7 +180,8 @@ def _cell(pair: Mapping[str, Any], *, mirrored: bool) -> dict[str, Any]:
         _points_of(pair[name], mirrored=mirrored) for name in ("balanced_difference", "difference")
     )
     words = (AHEAD if _ahead(pair) == pair[own] else BEHIND)[_result(pair)]
-    classes = [name for name, on in (("better", words == "better"), ("mirrored", mirrored)) if on]
+    better = pair["better"] == pair[own]
+    classes = [name for name, on in (("better", better), ("mirrored", mirrored)) if on]
     return {
         "classes": " ".join(classes),
         "won": pair[f"only_{own}"],
@@ -208,9 +207,9 @@ def _row_and_column(mirrored: bool) -> tuple[str, str]:
 def _result(pair: Mapping[str, Any]) -> str:
     """The result of a pair, a key of AHEAD and BEHIND."""
     if pair["better"] is not None:
-        return "better"
+        return "better" if pair["more_right"] in (None, pair["better"]) else "at_odds"
     if pair["more_balanced"] is not None:
-        return "at_odds" if pair["more_right"] not in (None, pair["more_balanced"]) else "abstains"
+        return "abstains"
     return "right" if pair["more_right"] is not None else ""
 
 
@@ -233,7 +232,8 @@ def _leads(
 ) -> list[dict[str, Any]]:
     """The judges ahead in pairs with this result, each with the other judges.
 
-    `abstained` : human answers on which the judge has no verdict, if above ABSTENTION_FLAG, else 0.
+    `caution` : on its human answers without a verdict, or ''; `abstains` : whether they are too many. A judge
+    can win by abstaining on hard chats.
     """
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
@@ -242,12 +242,14 @@ def _leads(
             assert ahead is not None  # noqa: S101  a pair with a result has one ahead
             beaten.setdefault(ahead, []).append(pair["second"] if ahead == pair["first"] else pair["first"])
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
-    abstained = {row["run"]: group["answered"] - row["answered"] for row in group["judges"]}
+    cautions = {row["run"]: "; ".join(row["cautions"]) for row in group["judges"]}
+    abstaining = {row["run"] for row in group["judges"] if row["abstains"]}
     return [
         {
             "judge": judges[run],
             "over": [judges[one] for one in losers],
-            "abstained": abstained[run] if abstained[run] > ABSTENTION_FLAG * group["answered"] else 0,
+            "caution": cautions[run],
+            "abstains": run in abstaining,
         }
         for run, losers in ranked
     ]

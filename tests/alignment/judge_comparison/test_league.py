@@ -101,17 +101,18 @@ def finds_false(first: int) -> Says:
     return lambda key, n: n > first if n < 15 else n % 5 != 0
 
 
-def test_a_majority_judge_is_shown_with_its_lower_balanced_accuracy(
+def test_a_judge_is_better_than_a_majority_judge_and_its_lower_accuracy_is_shown(
     rarely_false: Compared, lead: Client
 ) -> None:
     constant = judged(rarely_false, "always True", always_true, engine="direct")
     sensible = judged(rarely_false, "sensible", finds_false(14), engine="debate")
     page = text_of(lead.get(league_url(rarely_false, constant, sensible)))
-    assert f"(run {sensible.pk}) has a higher balanced accuracy and a lower accuracy than" in page
-    assert "is better than" not in page and "no higher balanced accuracy" not in page
+    assert f"(run {sensible.pk}) is better than" in page
+    assert "by balanced accuracy, with a lower accuracy" in page
+    assert "no higher balanced accuracy" not in page
     one, other = context(lead, rarely_false, constant, sensible)["groups"][0]["matrix"]
-    assert one["cells"][1]["words"] == "lower balanced accuracy, higher accuracy"
-    assert other["cells"][0]["words"] == "higher balanced accuracy, lower accuracy"
+    assert one["cells"][1]["words"] == "worse, higher accuracy"
+    assert other["cells"][0]["words"] == "better, lower accuracy"
 
 
 def test_a_higher_accuracy_with_equal_balanced_accuracy_is_not_called_better(
@@ -121,7 +122,7 @@ def test_a_higher_accuracy_with_equal_balanced_accuracy_is_not_called_better(
     poor = judged(rarely_false, "finds two", finds_false(2), engine="debate")
     page = text_of(lead.get(league_url(rarely_false, constant, poor)))
     assert "has a higher accuracy than" in page and "but no higher balanced accuracy is shown" in page
-    assert "is better than" not in page and "a lower accuracy than" not in page
+    assert "is better than" not in page and "with a lower accuracy" not in page
     one, other = context(lead, rarely_false, constant, poor)["groups"][0]["matrix"]
     words = one["cells"][1]["words"], other["cells"][0]["words"]
     assert words == ("higher accuracy only", "lower accuracy only")

@@ -217,13 +217,13 @@ def test_a_planted_better_judge_is_found_in_its_tier() -> None:
     assert groups["simple"].pairs[0].better is None
 
 
-def test_a_majority_judge_has_a_higher_accuracy_and_is_not_better() -> None:
+def test_balanced_accuracy_decides_against_a_majority_judge_with_a_higher_accuracy() -> None:
     rng = np.random.default_rng(13)
     human = (rng.random(400) < 0.07).astype(np.int8)
     sensible = np.where(rng.random(400) < 0.8, human, 1 - human)
     overall, _ = compare([answers(human.tolist(), [T] * 400, sensible.tolist())], runs=[1, 2])
     (pair,) = overall.pairs
-    assert pair.more_right == 1 and pair.better is None
+    assert (pair.more_right, pair.more_balanced, pair.better) == (1, 2, 2)
     assert pair.balanced.value is not None and pair.balanced.value < -0.2
     assert cost_effectiveness(overall, prices={1: 0.003, 2: 0.001}).better == ()
 
@@ -289,7 +289,7 @@ def test_an_honest_judge_is_better_than_one_that_always_gives_the_frequent_answe
     names = ["constant", "honest", "coin", "inverted"]
     for group in compare(mixed_criteria(np.random.default_rng(6), names), runs=range(4)):
         better = {(names[pair.first], names[pair.second]): pair.better for pair in group.pairs}
-        assert better["constant", "honest"] in (None, 1)
+        assert better["constant", "honest"] == 1
         assert better["constant", "coin"] is None
         assert better["honest", "coin"] == better["honest", "inverted"] == 1
         (pair,) = (one for one in group.pairs if (one.first, one.second) == (0, 1))
@@ -308,6 +308,44 @@ def test_a_judge_that_leaves_out_what_it_has_wrong_is_not_called_better() -> Non
     assert pair.more_balanced == 1 and pair.better is None
     assert overall.results[0].abstains and not overall.results[1].abstains
     assert overall.results[0].as_json()["unjudged_share"]["true"] == pytest.approx(0.45, abs=0.06)
+
+
+@pytest.mark.parametrize("criteria_with_gaps", [4, 12])
+def test_few_answers_left_out_where_they_are_wrong_make_no_judge_better(criteria_with_gaps: int) -> None:
+    """At most 9% of each class on every criterion, or all wrong ones on four of twelve criteria."""
+    rng = np.random.default_rng(11)
+    criteria = []
+    for number in range(12):
+        human = (np.arange(400) % 2).astype(np.int8)
+        right = rng.random((2, 400)) < 0.88
+        codes = np.where(right, human, 1 - human).astype(np.int8)
+        most = 18 if criteria_with_gaps == 12 else 200
+        for answer in (T, F) if number < criteria_with_gaps else ():
+            wrong = np.flatnonzero(~right[0] & (human == answer))[:most]
+            codes[0, wrong] = JudgeCode.NONE
+        criteria.append(answers(human.tolist(), *codes.tolist(), key=f"c{number}"))
+    (pair,) = (overall := compare(criteria, runs=[1, 2])[0]).pairs
+    assert not overall.results[0].abstains
+    assert (pair.more_balanced, pair.better) == (1, None)
+    assert pair.strict.value == pytest.approx(0, abs=0.03)
+
+
+def test_a_judge_without_a_few_verdicts_is_better_if_it_stays_so_with_these_as_wrong() -> None:
+    human = [T, F] * 100
+    silent = [JudgeCode.NONE] * 6 + human[6:]
+    coin = [T, T, F, F] * 50
+    overall = compare([answers(human, silent, coin)], runs=[1, 2])[0]
+    (pair,) = overall.pairs
+    assert (pair.more_balanced, pair.better) == (1, 1)
+    assert pair.strict.value == pytest.approx(0.97 - 0.5)
+    assert pair.balanced.value == pytest.approx(0.5, abs=0.02)
+    assert overall.results[0].as_json()["cautions"] == ["no verdict on 6 of 200 human answers"]
+
+
+def test_a_class_without_verdicts_is_cautioned_though_few_answers_are_missing() -> None:
+    human = [T] * 380 + [F] * 20
+    overall = compare([answers(human, [*human[:-1], JudgeCode.NONE], human)], runs=[1, 2])[0]
+    assert [bool(row.cautions) for row in overall.results] == [True, False]
 
 
 def test_a_judge_that_was_not_asked_about_a_criterion_does_not_abstain_on_the_others() -> None:

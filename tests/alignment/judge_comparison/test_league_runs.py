@@ -126,7 +126,7 @@ def test_a_better_judge_that_abstains_often_is_flagged(compared: Compared, lead:
     assert "is better than" in page and "but has no verdict on 6 of 120 human answers" in page
     silent = judged(compared, "silent", on_first(30), engine="direct")
     page = text_of(lead.get(league_url(compared, silent, contrarian)))
-    assert "but no verdict on 30 of 120 human answers: too many to be called better" in page
+    assert "but has no verdict on 30 of 120 human answers: too many to be called better" in page
     assert "is better than" not in page and "Higher balanced accuracy, too few verdicts" in page
     complete = judged(compared, "open", perfect, engine="auto")
     assert "has no verdict on" not in text_of(lead.get(league_url(compared, complete, contrarian)))

@@ -1,45 +1,46 @@
 """The right word on every planted judge: a few sets of `python -m bench redteam`, at fixed seeds."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.statistics.label_needs import Decision
 from bench import _redteam_judges as judges
-from bench._redteam_cases import ALONE, CASES, LABELS, MIXED, OPPOSED, RARE, USUAL, Case, Expected
+from bench._redteam_cases import CASES
+from bench._redteam_expected import ALONE, LABELS, MIXED, OPPOSED, RARE, USUAL, Case, Expected
 from bench._redteam_words import Given, Subject
 from bench._redteam_worlds import enough, simulated
 from bench.redteam import RIGHT, WRONG, Row, rows_of, words_given
 
-OF_ONE, OF_SEVERAL = 12, 2  # sets of a case with one criterion, and with ten or more
-RARELY = 0.001
+OF_ONE, OF_SEVERAL = 10, 2  # sets of a case with one criterion, and with ten or more
 SUBJECTS = {
     *(Subject.STATUS, Subject.LEAGUE, Subject.GATE),
     *(Subject.CERTIFICATE, Subject.PLAN, Subject.CONSENSUS),
 }
 NAMES = [case.name for case in CASES]
-NOT_YET: set[tuple[str, Subject]] = set()
+
+
+def allowed(percent: float, words: int) -> int:
+    """Of a few words none may be wrong; the seeds are fixed, so no luck decides."""
+    return math.ceil(percent * words / 100) if words >= OF_ONE else 0
 
 
 def off(row: Row) -> bool:
-    """Whether so few sets already show that a limit is missed."""
-    sets = row.given.of
-    wrong, right = row.wrong * sets / 100, row.right * sets / 100
-    too_often = wrong > binom.ppf(1 - RARELY, sets, WRONG / 100)
-    too_rarely = row.expected.must and right < binom.ppf(RARELY, sets, RIGHT / 100)
-    return bool(too_often or too_rarely)
+    """Whether more words are wrong, or fewer right, than the limits allow of so many."""
+    return row.wrong_words > allowed(WRONG, row.given.of) or (
+        row.expected.must and (not row.of or row.of - row.right_words > allowed(100 - RIGHT, row.of))
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_a_planted_judge_gets_the_right_words(case: Case) -> None:
     sets = OF_ONE if len(case.world.true) == 1 else OF_SEVERAL
     rows = rows_of(case, [words_given(case, tuple(range(sets)))])
-    known = [row for row in rows if (case.name, row.expected.subject) not in NOT_YET]
-    assert [row.line for row in known if off(row)] == []
+    assert [row.line for row in rows if off(row)] == []
 
 
 def test_every_planted_judge_has_a_right_word_on_each_subject() -> None:
@@ -60,6 +61,9 @@ def test_a_right_word_is_counted_where_the_plan_has_enough_labels_and_a_wrong_on
     assert good.right == pytest.approx(100 * 28 / 30) and good.kept
     bad = row(Expected(Subject.STATUS, ("not_aligned",), never=("aligned",)), given)
     assert (bad.wrong, bad.kept) == (75.0, False)
+    assert off(bad) and not off(good)
+    one_of_two = row(Expected(Subject.LEAGUE, ("worse",), never=("better",)), Given(Counter(better=1), 2))
+    assert off(one_of_two)
     assert [figure.floor for figure in good.figures] + [figure.floor for figure in bad.figures] == [
         True,
         False,

@@ -1,0 +1,128 @@
+"""Planted raters, and the judge on their labels, each with the right words on it."""
+
+from bench import _redteam_judges as judges
+from bench._redteam_expected import (
+    ALIGNED,
+    ANY_PAIR,
+    ANY_STATUS,
+    COPIED,
+    DISAGREE,
+    GUESS,
+    HALF_DISPUTED,
+    MAIN_RATER,
+    MAIN_RATER_MORE,
+    NO_CLAIM,
+    NOT_WORSE,
+    ONE_EXPERT,
+    ONE_INVERTED,
+    ONE_PERSON,
+    OPPOSED,
+    QUARREL,
+    TENTH_DISPUTED,
+    THREE_NAMES,
+    UNDECIDED,
+    Case,
+    caution,
+    must,
+)
+from bench._redteam_judges import skilled
+from bench._redteam_words import Subject
+
+RATERS = (
+    Case(
+        "hardly errs, raters quarrel",
+        QUARREL,
+        skilled(0.98),
+        (*DISAGREE, *NOT_WORSE),
+        "Labels of raters who are right in 60% measure no judge.",
+    ),
+    Case(
+        "paraphrases raters who quarrel",
+        QUARREL,
+        judges.paraphrases_consensus(0.02),
+        (*DISAGREE, *NO_CLAIM),
+        "It repeats a majority that is wrong in a third of the chats.",
+    ),
+    Case(
+        "paraphrases raters who guess",
+        GUESS,
+        judges.paraphrases_consensus(0.02),
+        (*DISAGREE, *NO_CLAIM),
+        "It repeats coins.",
+    ),
+    Case(
+        "good, one rater of three inverted",
+        ONE_INVERTED,
+        skilled(0.95),
+        (
+            *DISAGREE,
+            *NOT_WORSE,
+            must(Subject.CONSENSUS, "right"),
+            must(Subject.DAWID_SKENE, "right", never=["wrong"]),
+        ),
+        "Two raters outvote the third, and Dawid-Skene reads the third the other way round.",
+    ),
+    Case(
+        "good, raters oppose each other",
+        OPPOSED,
+        skilled(0.95),
+        (*UNDECIDED, *NO_CLAIM, must(Subject.DAWID_SKENE, "no estimate"), caution("adjudicate")),
+        "No chat has a consensus: somebody has to decide.",
+    ),
+    Case(
+        "right where raters agree",
+        HALF_DISPUTED,
+        judges.right_where_raters_agree(0.5),
+        (*UNDECIDED, *NO_CLAIM, caution("adjudicate")),
+        "On the other half it guesses, and so it is right on 75%.",
+    ),
+    Case(
+        "good, 10% disputed",
+        TENTH_DISPUTED,
+        skilled(0.95),
+        (*ALIGNED, *NOT_WORSE, caution("adjudicate")),
+        "The disputed chats can lower a rate to 0.85, which is still enough.",
+    ),
+    Case(
+        "paraphrases raters who copy each other",
+        COPIED,
+        judges.paraphrases_rater(0.02),
+        (*ANY_STATUS, *ANY_PAIR, caution("same labels")),
+        "Agreement cannot tell copies from independent raters. That no label ever differs is suspicious.",
+    ),
+    Case(
+        "paraphrases one person with three names",
+        THREE_NAMES,
+        judges.paraphrases_rater(0.02),
+        (*ANY_STATUS, *ANY_PAIR),
+        "With slips of the pen no figure can tell.",
+    ),
+    Case(
+        "paraphrases the only rater",
+        ONE_PERSON,
+        judges.paraphrases_rater(0.02),
+        (*ANY_STATUS, *ANY_PAIR, caution("agreement unknown")),
+        "The quality of a single rater is unknown.",
+    ),
+    Case(
+        "paraphrases the rater of most labels",
+        MAIN_RATER,
+        judges.paraphrases_rater(0.02),
+        (*ANY_STATUS, *ANY_PAIR, caution("agreement unknown")),
+        "About 20 chats of 400 have a second label: too few to know.",
+    ),
+    Case(
+        "paraphrases the rater of most labels, 15% double",
+        MAIN_RATER_MORE,
+        judges.paraphrases_rater(0.02),
+        (*ANY_STATUS, *ANY_PAIR),
+        "The others' agreement hides how often the rater of the single labels is wrong.",
+    ),
+    Case(
+        "good, one expert",
+        ONE_EXPERT,
+        skilled(0.95),
+        (*ALIGNED, *NOT_WORSE, caution("agreement unknown")),
+        "Good, as far as one rater can tell.",
+    ),
+)
