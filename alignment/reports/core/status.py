@@ -12,6 +12,8 @@ DIRECTIONAL = "directional only: reported, never blocks"
 # How reasons begin that name what to do about labels.
 NEEDS = "needs"
 NOT_AGREED = "not enough agreed labels"
+# What ends a disagreement between raters; adjudication leaves their labels as they are.
+LABEL_AGAIN = "refine the guideline, then label these chats again"
 
 
 class Status(StrEnum):

@@ -10,8 +10,11 @@ from django.urls import reverse
 from alignment.comparison.core.codes import JudgeCode
 from alignment.reports.core.sensitivity import sensitivity
 from alignment.reports.core.terminal_table import report_table
+from labeling.adjudication.services import adjudication_decide
 from labeling.consensus.services.consensus import consensus_refresh
+from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
+from labeling.models.people import User
 from tests.factories.compared_runs import Compared, add_chats, one_of_each_status, urls
 from tests.factories.page_text import words_of
 from tests.factories.report_data import UNRESOLVED, F, T, criterion, pairs, report
@@ -80,31 +83,59 @@ def test_half_of_the_chats_disputed_leave_no_judge_aligned(compared: Compared, l
     assert "Worst and best case" in words_of(lead.get(urls(compared)["report"]))
 
 
-@pytest.mark.django_db
-def test_raters_who_disagree_lead_to_the_guideline(compared: Compared, lead: Client, author: Client) -> None:
-    add_chats(compared, to=140)
-    labels = Label.objects.filter(criterion__key="polite", chat_id__gt=compared.chat(20).pk)
-    # Cleo says the opposite of anna, and ben nothing: opposed raters.
-    labels.filter(rater__name="ben").delete()
-    for value in (True, False):
-        anna = labels.filter(rater__name="anna", value=value).values("chat")
-        labels.filter(rater__name="cleo", chat__in=list(anna.values_list("chat", flat=True))).update(
-            value=not value
-        )
+def labels_of(name: str, *, value: bool | None = None) -> Any:
+    """The labels of one rater on `polite`, from chat 21 on."""
+    labels = Label.objects.filter(criterion__key="polite", rater__name=name)
+    labels = labels.filter(chat__in=[row.pk for row in Chat.objects.all() if int(row.external_id[5:]) > 20])
+    return labels if value is None else labels.filter(value=value)
+
+
+def cleo_says(compared: Compared, *, opposite: bool) -> None:
+    """Cleo labels each chat like anna or the other way round; ben labels none of them."""
+    labels_of("ben").delete()
+    said = {
+        value: list(labels_of("anna", value=value).values_list("chat", flat=True)) for value in (True, False)
+    }
+    for value, chats in said.items():
+        labels_of("cleo").filter(chat__in=chats).update(value=value is not opposite)
     polite = next(row for row in compared.criteria if row.key == "polite")
     chats = list(compared.chat_set.members.values_list("chat_id", flat=True))
     consensus_refresh(criterion_ids=[polite.pk], chat_ids=chats)
+
+
+@pytest.mark.django_db
+def test_labels_given_again_end_a_disagreement_and_adjudication_does_not(
+    compared: Compared, lead: Client, lead_user: User
+) -> None:
+    add_chats(compared, to=140)
+    cleo_says(compared, opposite=True)
+    for row in Consensus.objects.filter(criterion__key="polite", state=Consensus.State.UNRESOLVED):
+        adjudication_decide(
+            chat=row.chat, criterion=row.criterion, value=True, reason="m2", by=lead_user, seen=None
+        )
+    settled = entry_of(lead, compared, "polite")
+    assert (settled["unresolved"], settled["status"]) == (0, "raters_disagree")
+    assert settled["next_steps"][0].words == "refine the guideline, then label these chats again"
+    cleo_says(compared, opposite=False)
+    assert entry_of(lead, compared, "polite")["status"] != "raters_disagree"
+
+
+@pytest.mark.django_db
+def test_raters_who_disagree_lead_to_the_guideline(compared: Compared, lead: Client, author: Client) -> None:
+    add_chats(compared, to=140)
+    cleo_says(compared, opposite=True)
     row = entry_of(lead, compared, "polite")
     assert row["status"] == "raters_disagree"
     assert row["reasons"][0].startswith("raters disagree: the upper bound of their own accuracy")
     guideline = reverse("labeling:guideline_detail", args=[compared.rubric.pk])
     steps = [(step.words, step.url) for step in row["next_steps"][:2]]
-    assert steps[0] == ("refine the guideline", guideline)
+    assert steps[0] == ("refine the guideline, then label these chats again", guideline)
     assert steps[1][0] == "adjudicate 120 unresolved chats"
     live = lead.get(urls(compared)["report"])
     then = lead.get(f"/reports/{live.context['report']['id']}/")
     assert "Raters disagree" in words_of(live) and "Raters disagree" in words_of(then)
     assert "On 1 the raters disagree." in live.context["headline"]
     assert "; on 1 the raters disagreed." in then.context["headline"]
-    assert "On 1 of 3 criteria the raters disagree" in report_table(live.context["report"])
+    words = "On 1 of 3 criteria the raters disagree: refine the guideline, then label these chats again."
+    assert words in report_table(live.context["report"]).splitlines()
     assert "1 raters disagree" in words_of(lead.get(urls(compared)["list"]))
