@@ -1,11 +1,11 @@
 """One criterion's entry in a report."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode, JudgeCode, ReportData
-from alignment.comparison.core.tally import Tally, tally
+from alignment.comparison.core.tally import Tally
 from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.clustered import (
     clustered_human_rate,
@@ -39,14 +39,13 @@ from alignment.reports.core.status import (
     DIRECTIONAL,
     Abstentions,
     Decision,
-    HumanLabels,
     StatusPolicy,
     decide_status,
 )
+from alignment.reports.core.used_answers import human_labels, sampled_by_verdict, used_answers
 from alignment.reports.core.weighted import (
     abstention_share,
     human_share,
-    represents,
     weighted_statistics,
 )
 from alignment.statistics.estimates import Estimate, undefined_reasons
@@ -71,10 +70,7 @@ class _Input:
     @property
     def by_verdict(self) -> int:
         """Number of compared chats that were sampled by verdict."""
-        if self.data.inverse is None or self.data.judge is None or self.each_rater:
-            return 0
-        answered = (self.data.human <= HumanCode.FALSE) & (self.data.judge <= JudgeCode.FALSE)
-        return int((answered & (self.data.inverse > 0)).sum())
+        return 0 if self.each_rater else sampled_by_verdict(self.data)
 
     @property
     def labels(self) -> int:
@@ -140,13 +136,8 @@ def criterion_entry(
 def _input(report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int) -> _Input:
     """Return the answers that the statistics use: without sampled labels that represent no others."""
     each = report.each_rater
-    if not (data.human == HumanCode.UNLABELLED).any():
-        data = replace(data, inverse=None)  # no unlabelled chats to represent
-    parts = _Input(data, tally(data, each_rater=each), each, policy, seed, clusters=report.clusters)
-    if parts.by_verdict and not represents(data):
-        data = data.without_sampled
-        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
-    return parts
+    used = used_answers(data, each_rater=each)
+    return _Input(used.data, used.tally, each, policy, seed, unused=used.unused, clusters=report.clusters)
 
 
 def _identity(data: CriterionData) -> dict[str, Any]:
@@ -317,7 +308,7 @@ def _decision(parts: _Input, judged: dict[str, Estimate], agreement: Mapping[str
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
-        labels=HumanLabels(parts.tally.labelled, parts.tally.human(HumanCode.UNRESOLVED), agreement),
+        labels=human_labels(parts.tally, agreement),
         open_true=_abstention(parts, HumanCode.TRUE),
         open_false=_abstention(parts, HumanCode.FALSE),
         policy=parts.policy,
