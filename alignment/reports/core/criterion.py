@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode, JudgeCode, ReportData
-from alignment.comparison.core.tally import Tally
+from alignment.comparison.core.tally import Tally, tally
 from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.clustered import (
     clustered_human_rate,
@@ -41,6 +41,7 @@ from alignment.reports.core.status import (
     Decision,
     StatusPolicy,
     decide_status,
+    label_cautions,
 )
 from alignment.reports.core.used_answers import human_labels, sampled_by_verdict, used_answers
 from alignment.reports.core.weighted import (
@@ -302,7 +303,10 @@ def _decision(parts: _Input, judged: dict[str, Estimate], agreement: Mapping[str
     tier = parts.data.spec.tier
     directional = (DIRECTIONAL,) if tier == "subjective" else ()
     if not judged or parts.each_rater:
-        return Decision(None, (NO_STATUS if judged else NO_RUN, *directional))
+        # Against each rater the tally counts single labels; only the consensus has unresolved chats.
+        of_consensus = tally(parts.data) if parts.each_rater else parts.tally
+        about_labels = label_cautions(human_labels(of_consensus, agreement), parts.policy)
+        return Decision(None, (NO_STATUS if judged else NO_RUN, *directional), about_labels)
     return decide_status(
         table=parts.tally.table,
         tpr=judged["tpr"],

@@ -227,6 +227,21 @@ def labels_problem(labels: HumanLabels, policy: StatusPolicy) -> str:
     return ""
 
 
+def label_cautions(labels: HumanLabels, policy: StatusPolicy) -> tuple[str, ...]:
+    """Return the cautions about these labels for a report without a status; none without labels.
+
+    What would decide a status is a caution there: raters who disagree, and too many unresolved chats.
+
+    >>> label_cautions(HumanLabels(100, 30, {"overlap": 0}), StatusPolicy())[0]
+    'not enough agreed labels: 30 of 100 labelled chats are unresolved, adjudicate them'
+    """
+    if not labels.labelled:
+        return ()
+    many = labels.unresolved_share > policy.largest_unresolved
+    unresolved = [f"{NOT_AGREED}: {_unresolved(labels)}"] if many else []
+    return (*_disagreement(labels, policy), *unresolved, *_label_cautions(labels, policy))
+
+
 def _missing_labels(classes: Classes, labels: HumanLabels, policy: StatusPolicy) -> list[str]:
     """Return what is missing: agreed labels, verdicts on labelled chats, labels by class.
 

@@ -17,7 +17,7 @@ from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from tests.factories.compared_runs import Compared, add_chats, one_of_each_status, urls
 from tests.factories.page_text import words_of
-from tests.factories.report_data import UNRESOLVED, F, T, criterion, pairs, report
+from tests.factories.report_data import UNLABELLED, UNRESOLVED, F, T, criterion, pairs, report
 from tests.factories.sampled_labels import sampled
 
 
@@ -60,6 +60,61 @@ def test_weighted_rates_have_weighted_cases() -> None:
     assert found["worst"]["tpr"] < found["best"]["tpr"] == pytest.approx(plain["best"]["tpr"], abs=0.2)
     # 20 of 22 chats judged False weigh as much as those 22 together: the weights have mean 1.
     assert found["best"]["tnr"] == 1.0
+
+
+# ---------- reports without a status ----------
+
+HUMAN_ONLY = (None, "consensus")
+EACH = ([T, F] * 100, "each-rater")
+
+
+def cautions_of(human: list[Any], counts: list[list[int]], *, about: tuple[Any, str]) -> list[str]:
+    judge, against = about
+    data = criterion(human, judge and judge[: len(human)], counts=counts)
+    (entry,) = report(data, against=against)["criteria"]
+    assert entry["status"] is None
+    return [words for words in entry["cautions"] if not words.startswith("raters gave the same label")]
+
+
+@pytest.mark.parametrize("about", [HUMAN_ONLY, EACH])
+def test_reports_without_a_status_caution_of_unresolved_chats(about: tuple[Any, str]) -> None:
+    def found(unresolved: int) -> list[str]:
+        human = [T, F] * ((200 - unresolved) // 2) + [UNRESOLVED] * unresolved
+        agreed = [[3, 0, 0], [0, 3, 0]] * ((200 - unresolved) // 2)
+        # Of three raters one did not know: no majority, and raters mostly agree.
+        return cautions_of(human, [*agreed, *[[1, 1, 1]] * unresolved], about=about)
+
+    assert found(10) == []
+    assert found(20) == ["20 of 200 labelled chats are unresolved, adjudicate them"]
+    words = "not enough agreed labels: 42 of 200 labelled chats are unresolved, adjudicate them"
+    assert words in found(42)
+
+
+@pytest.mark.parametrize("about", [HUMAN_ONLY, EACH])
+def test_reports_without_a_status_caution_of_raters_who_disagree(about: tuple[Any, str]) -> None:
+    counts = [[2, 1, 0], [1, 2, 0]] * 100
+    found = cautions_of([T, F] * 100, counts, about=about)
+    assert found[0].startswith("raters disagree: the upper bound of their own accuracy")
+
+
+@pytest.mark.parametrize("about", [HUMAN_ONLY, EACH])
+def test_reports_without_a_status_caution_of_unknown_agreement(about: tuple[Any, str]) -> None:
+    one_label = [[1, 0, 0], [0, 1, 0]] * 30
+    found = cautions_of([T, F] * 30, one_label, about=about)
+    assert found == ["human agreement unknown: 0 of 30 needed chats have two labels"]
+    assert cautions_of([UNLABELLED] * 60, [[0, 0, 0]] * 60, about=about) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("page", "against"), [("set", "consensus"), ("report", "each-rater")])
+def test_pages_without_a_status_show_these_cautions(
+    compared: Compared, lead: Client, page: str, against: str
+) -> None:
+    add_chats(compared, to=140)
+    cleo_says(compared, opposite=True)
+    shown = lead.get(urls(compared)[page], {"against": against})
+    assert "Raters disagree: the upper bound of their own accuracy" in words_of(shown)
+    assert "labelled chats are unresolved, adjudicate them" in words_of(shown)
 
 
 def entry_of(client: Client, compared: Compared, key: str) -> dict[str, Any]:
