@@ -62,6 +62,11 @@ class Tally:
         return int(self.joint[:, list(NO_VERDICT)].sum())
 
     @property
+    def not_judged_yet(self) -> int:
+        """Chats, labelled or not, whose verdict may still come; 0 once the run has ended."""
+        return 0 if self.complete else self.judge(JudgeCode.NONE)
+
+    @property
     def labelled(self) -> int:
         """Chats with a label that counts."""
         return self.chats - self.human(HumanCode.UNLABELLED)

@@ -21,8 +21,8 @@ from alignment.reports.queries.page import (
     question_notices,
     scope_filters,
     scope_query,
-    verdict_notices,
 )
+from alignment.reports.queries.verdict_notices import verdict_notices
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.prompts.queries.version_metrics import Figures, VersionMetrics, version_metrics
-from alignment.regression.queries.candidate_tests import is_in_force, newest_tests
+from alignment.regression.queries.candidate_tests import counting_tests, is_in_force
 from alignment.regression.queries.policy_page import policy_revised
 from alignment.regression.queries.tests import changed_by_judges
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -166,10 +166,11 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], history: _History)
     releases = tuple(one for one in history.releases if one.version_id == prompt.pk)
     newest = next((one for one in history.releases if one.criterion_id == prompt.criterion_id), None)
     decided = next((test for test in tests if test.state == RegressionTest.State.DONE), None)
+    is_champion = newest is not None and newest.version_id == prompt.pk
     first = min(one.number or 0 for one in own if one.content_hash == prompt.content_hash)
     return VersionRow(
         prompt=prompt,
-        state=_state(tests, releases, is_champion=newest is not None and newest.version_id == prompt.pk),
+        state=_state(tests, releases, policy=history.policy, is_champion=is_champion),
         tests=tests,
         releases=releases,
         same_as=first if first != prompt.number else None,
@@ -179,7 +180,11 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], history: _History)
 
 
 def _state(
-    tests: Sequence[RegressionTest], releases: Sequence[Promotion], *, is_champion: bool
+    tests: Sequence[RegressionTest],
+    releases: Sequence[Promotion],
+    *,
+    policy: Policy | None,
+    is_champion: bool,
 ) -> VersionState:
     """Return the state after the newest decision: a release, or a test after it."""
     if is_champion:
@@ -188,7 +193,8 @@ def _state(
     newest = next((test for test in since if _counts(test)), None)
     if newest is None:
         return VersionState.RETIRED if releases else VersionState.DRAFT
-    failed = any(test.result == RegressionTest.Result.FAIL for test in newest_tests(since, of_prompt=True))
+    counting = counting_tests(since, of_prompt=True, revised=policy)
+    failed = any(test.result == RegressionTest.Result.FAIL for test in counting)
     return VersionState.RETIRED if failed and not newest.is_open else VersionState.CANDIDATE
 
 

@@ -12,7 +12,10 @@ from alignment.statistics.paired_tests import tango_z
 # Labelled chats in all, above which no number is advised.
 MOST_CHATS = 1_000
 MISSING = "more labels do not help while verdicts are missing: remove the cause, then test again"
-UNUSABLE = "more labels do not help until raters agree: adjudicate, or refine the guideline"
+UNUSABLE = (
+    "more labels do not help until raters agree: where they disagree, refine the guideline, then label these"
+    " chats again; where chats are unresolved, adjudicate them"
+)
 FLOORS = (
     "more labels do not decide: the candidate must reach the champion's rates or keep the floor and the gap"
     " to the human ceiling"

@@ -21,7 +21,8 @@ Content = tuple[int, str] | None
 class CandidateTest:
     """One test of a candidate.
 
-    counts : whether it is the newest decided test on its chat set and split.
+    counts : whether it is the newest decided test on its chat set and split, or a FAIL there that no newer
+        test replaced by a pass under the policy in force.
     in_force : whether its policy is the one in force.
     """
 
@@ -84,27 +85,40 @@ def candidate_tests(test: RegressionTest) -> list[CandidateTest]:
     # The caller's row stays the one shown: its counts may be hidden from this user.
     tests = [test if row.pk == test.pk else row for row in rows.order_by("-id")]
     revised = policy_revised()
-    newest = {row.pk for row in newest_tests(tests, of_prompt=test.candidate_id is not None)}
-    return [CandidateTest(row, row.pk in newest, is_in_force(row.policy, revised)) for row in tests]
+    counting = counting_tests(tests, of_prompt=test.candidate_id is not None, revised=revised)
+    counts = {row.pk for row in counting}
+    return [CandidateTest(row, row.pk in counts, is_in_force(row.policy, revised)) for row in tests]
 
 
-def newest_tests(tests: Iterable[RegressionTest], *, of_prompt: bool) -> list[RegressionTest]:
-    """Return the newest decided test on each chat set and split; `tests` of one candidate are newest first.
+def counting_tests(
+    tests: Iterable[RegressionTest], *, of_prompt: bool, revised: Policy | None
+) -> list[RegressionTest]:
+    """Return the tests that a release considers; `tests` of one candidate are newest first.
+
+    On each chat set and split these are the newest decided test, and the newest FAIL unless a newer test
+    passed there under the policy in force. So neither an inconclusive test nor a pass under another policy
+    hides a FAIL.
 
     Of one prompt (`of_prompt`), a newer test of the prompt alone replaces a test of a whole judge, but not
-    the reverse: only the former shows what the prompt does by itself.
+    the reverse: only the former shows what the prompt does by itself. `revised` as in `is_in_force`.
     """
-    newest: list[RegressionTest] = []
-    seen: set[tuple[tuple[int, str], bool | Content]] = set()
+    found: list[RegressionTest] = []
+    decided: set[tuple[tuple[int, str], bool | Content]] = set()
+    # A newer FAIL, or a newer PASS under the policy in force.
+    settled: set[tuple[tuple[int, str], bool | Content]] = set()
     for test in tests:
         if test.state != RegressionTest.State.DONE:
             continue
         whole, place = test.candidate_id is None, (test.chat_set_id, test.split)
         key = (place, whole if of_prompt else _content(test))
-        if key not in seen and not (of_prompt and whole and (place, False) in seen):
-            newest.append(test)
-        seen.add(key)
-    return newest
+        keys = {key, (place, False)} if of_prompt and whole else {key}
+        fails = test.result == RegressionTest.Result.FAIL
+        if not keys & (settled if fails else decided):
+            found.append(test)
+        decided.add(key)
+        if fails or (test.result == RegressionTest.Result.PASS and is_in_force(test.policy, revised)):
+            settled.add(key)
+    return found
 
 
 def override_reasons(test: RegressionTest, tests: Sequence[CandidateTest] | None = None) -> tuple[str, ...]:

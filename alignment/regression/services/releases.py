@@ -29,7 +29,7 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     """Make the candidate the champion for new runs; existing runs keep their prompts.
 
     A candidate needs `override` and a reason, which stay visible, unless the test passed under the policy in
-    force and no newest test of the candidate on another set or split failed.
+    force and no FAIL of the candidate stands on any set or split.
     Raises ReleaseRefused if the test is not over, already released, or outdated by another champion, or if a
     prompt has errors.
     """

@@ -1,7 +1,7 @@
 """One criterion's entry in a report."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode, JudgeCode, ReportData
@@ -21,6 +21,7 @@ from alignment.reports.core.judge_side import (
     averaged_statistics,
     judge_statistics,
 )
+from alignment.reports.core.missing_verdicts import pending_caution
 from alignment.reports.core.pass_rates import (
     ALL_LABELLED,
     NEEDS_ONE_TRUTH,
@@ -38,14 +39,14 @@ from alignment.reports.core.status import (
     DIRECTIONAL,
     Abstentions,
     Decision,
-    HumanLabels,
     StatusPolicy,
     decide_status,
+    label_cautions,
 )
+from alignment.reports.core.used_answers import human_labels, sampled_by_verdict, used_answers
 from alignment.reports.core.weighted import (
     abstention_share,
     human_share,
-    represents,
     weighted_statistics,
 )
 from alignment.statistics.estimates import Estimate, undefined_reasons
@@ -70,10 +71,7 @@ class _Input:
     @property
     def by_verdict(self) -> int:
         """Number of compared chats that were sampled by verdict."""
-        if self.data.inverse is None or self.data.judge is None or self.each_rater:
-            return 0
-        answered = (self.data.human <= HumanCode.FALSE) & (self.data.judge <= JudgeCode.FALSE)
-        return int((answered & (self.data.inverse > 0)).sum())
+        return 0 if self.each_rater else sampled_by_verdict(self.data)
 
     @property
     def labels(self) -> int:
@@ -121,6 +119,7 @@ def criterion_entry(
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
         "without_verdict": parts.tally.without_verdict if parts.tally.has_run else None,
+        "not_judged_yet": parts.tally.not_judged_yet if parts.tally.has_run else None,
         "sensitivity": sensitivity(data, weighted=parts.by_verdict > 0) if judged and not each else None,
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         MOST_FREQUENT: _most_frequent_accuracy(parts, judged),
@@ -138,13 +137,8 @@ def criterion_entry(
 def _input(report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int) -> _Input:
     """Return the answers that the statistics use: without sampled labels that represent no others."""
     each = report.each_rater
-    if not (data.human == HumanCode.UNLABELLED).any():
-        data = replace(data, inverse=None)  # no unlabelled chats to represent
-    parts = _Input(data, tally(data, each_rater=each), each, policy, seed, clusters=report.clusters)
-    if parts.by_verdict and not represents(data):
-        data = data.without_sampled
-        parts = replace(parts, data=data, tally=tally(data), unused=parts.by_verdict)
-    return parts
+    used = used_answers(data, each_rater=each)
+    return _Input(used.data, used.tally, each, policy, seed, unused=used.unused, clusters=report.clusters)
 
 
 def _identity(data: CriterionData) -> dict[str, Any]:
@@ -275,12 +269,16 @@ def _cautions(parts: _Input, judged: dict[str, Estimate], *, corrected: bool) ->
     """Return the cautions; without a run or against each rater no single table has any."""
     carried = carried_caution(parts.data.carried, labels=parts.labels)
     of_labels = [carried] if carried else []
-    if not judged or parts.each_rater:
+    if not judged:
         return of_labels
+    pending = pending_caution(parts.tally.not_judged_yet, chats=parts.tally.chats)
+    of_run = [pending] if pending else []
+    if parts.each_rater:
+        return [*of_run, *of_labels]
     kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
     sampled = {"by_verdict": parts.by_verdict, "unused": parts.unused}
     of_table = cautions(parts.tally.table, kappa=kappa, balanced=balanced, **sampled)
-    return [*of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
+    return [*of_run, *of_table, *of_labels, *pass_rate_cautions(parts.tally, corrected=corrected)]
 
 
 def _carried(parts: _Input) -> dict[str, Any] | None:
@@ -305,13 +303,16 @@ def _decision(parts: _Input, judged: dict[str, Estimate], agreement: Mapping[str
     tier = parts.data.spec.tier
     directional = (DIRECTIONAL,) if tier == "subjective" else ()
     if not judged or parts.each_rater:
-        return Decision(None, (NO_STATUS if judged else NO_RUN, *directional))
+        # Against each rater the tally counts single labels; only the consensus has unresolved chats.
+        of_consensus = tally(parts.data) if parts.each_rater else parts.tally
+        about_labels = label_cautions(human_labels(of_consensus, agreement), parts.policy)
+        return Decision(None, (NO_STATUS if judged else NO_RUN, *directional), about_labels)
     return decide_status(
         table=parts.tally.table,
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
-        labels=HumanLabels(parts.tally.labelled, parts.tally.human(HumanCode.UNRESOLVED), agreement),
+        labels=human_labels(parts.tally, agreement),
         open_true=_abstention(parts, HumanCode.TRUE),
         open_false=_abstention(parts, HumanCode.FALSE),
         policy=parts.policy,

@@ -1,11 +1,9 @@
 """Criteria whose labels cannot measure a judge: raters disagree, or too many chats are unresolved."""
 
-from dataclasses import replace
-
-from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode
-from alignment.comparison.core.tally import tally
+from alignment.comparison.core.codes import Clusters, CriterionData
 from alignment.reports.core.human_side import human_side
-from alignment.reports.core.status import HumanLabels, StatusPolicy, labels_problem
+from alignment.reports.core.status import StatusPolicy, labels_problem
+from alignment.reports.core.used_answers import human_labels, used_answers
 
 
 def label_problem(data: CriterionData, *, policy: StatusPolicy, seed: int, clusters: Clusters = None) -> str:
@@ -13,11 +11,10 @@ def label_problem(data: CriterionData, *, policy: StatusPolicy, seed: int, clust
 
     Parameters
     ----------
-    data : one criterion; its verdicts are not used.
+    data : one criterion; of its verdicts only those by which labels were sampled matter.
     policy : the limits.
     seed, clusters : of the report, whose bounds this reason repeats.
     """
-    counts = tally(replace(data, judge=None))
-    side = human_side(data.counts, raters=data.raters, seed=seed, clusters=clusters)
-    labels = HumanLabels(counts.labelled, counts.human(HumanCode.UNRESOLVED), side.body)
-    return labels_problem(labels, policy)
+    used = used_answers(data)
+    side = human_side(used.data.counts, raters=data.raters, seed=seed, clusters=clusters)
+    return labels_problem(human_labels(used.tally, side.body), policy)

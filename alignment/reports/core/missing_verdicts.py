@@ -1,9 +1,11 @@
-"""A notice about chats that an imported judge has no verdict on."""
+"""Notices about chats without a verdict: of an imported judge, or of a run that has not ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 NAMED = 3
+NO_VERDICT = "have no verdict"
+NOT_YET = "not judged yet"
 
 
 def missing_verdicts(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list[str]:
@@ -22,18 +24,42 @@ def missing_verdicts(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> li
     ...                   {"key": "refund", "without_verdict": 20}], chats=400)
     ['20 of 400 chats have no verdict on refund']
     """
-    missing = {row["key"]: row.get("without_verdict") or 0 for row in criteria}
+    return _notice(criteria, "without_verdict", "has no verdict" if chats == 1 else NO_VERDICT, chats)
+
+
+def not_judged_yet(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list[str]:
+    """Return a notice if verdicts of the run may still come; the parameters are those of `missing_verdicts`.
+
+    Examples
+    --------
+    >>> not_judged_yet([{"key": "polite", "not_judged_yet": 200}], chats=400)
+    ['200 of 400 chats not judged yet']
+    """
+    return _notice(criteria, "not_judged_yet", NOT_YET, chats)
+
+
+def pending_caution(missing: int, *, chats: int) -> str:
+    """Return the caution of a criterion with chats that are not judged yet; '' without any.
+
+    >>> pending_caution(200, chats=400)
+    '200 of 400 chats not judged yet: the figures may change'
+    """
+    return f"{missing:,} of {_chats(chats)} {NOT_YET}: the figures may change" if missing else ""
+
+
+def _notice(criteria: Sequence[Mapping[str, Any]], count: str, words: str, chats: int) -> list[str]:
+    missing = {row["key"]: row.get(count) or 0 for row in criteria}
     if not any(missing.values()):
         return []
     if len(set(missing.values())) == 1:
-        return [f"{next(iter(missing.values())):,} of {_no_verdict(chats)}"]
+        return [f"{next(iter(missing.values())):,} of {_chats(chats)} {words}"]
     ordered = sorted(((n, key) for key, n in missing.items() if n), key=lambda one: -one[0])
     (most, first), *others = ordered[:NAMED]
-    words = [f"{most:,} of {_no_verdict(chats)} on {first}", *(f"{n:,} on {key}" for n, key in others)]
+    parts = [f"{most:,} of {_chats(chats)} {words} on {first}", *(f"{n:,} on {key}" for n, key in others)]
     if (rest := len(ordered) - NAMED) > 0:
-        words.append(f"fewer on {rest} more criteri{'on' if rest == 1 else 'a'}")
-    return [", ".join(words)]
+        parts.append(f"fewer on {rest} more criteri{'on' if rest == 1 else 'a'}")
+    return [", ".join(parts)]
 
 
-def _no_verdict(chats: int) -> str:
-    return f"{chats:,} chat{' has' if chats == 1 else 's have'} no verdict"
+def _chats(number: int) -> str:
+    return f"{number:,} chat{'' if number == 1 else 's'}"

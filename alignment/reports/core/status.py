@@ -12,6 +12,8 @@ DIRECTIONAL = "directional only: reported, never blocks"
 # How reasons begin that name what to do about labels.
 NEEDS = "needs"
 NOT_AGREED = "not enough agreed labels"
+# What ends a disagreement between raters; adjudication leaves their labels as they are.
+LABEL_AGAIN = "refine the guideline, then label these chats again"
 
 
 class Status(StrEnum):
@@ -32,8 +34,8 @@ class StatusPolicy:
     minimum_rate_low : smallest lower bound of TPR and TNR.
     balanced_low_above : balanced accuracy's lower bound must be above this.
     largest_abstention, cautioned_abstention : largest share of the human True, and of the human False, on
-        which the judge may abstain, and the share that gives a caution; JSON calls them `largest_silent` and
-        `cautioned_silent`.
+        which the judge may abstain, and the share from which abstentions give a caution and count as wrong
+        for `minimum_rate`; JSON calls them `largest_silent` and `cautioned_silent`.
     largest_unresolved, cautioned_unresolved : the same shares of the labelled chats that are unresolved.
     minimum_overlap : chats with two labels on which agreement between raters decides.
     minimum_agreement : raters disagree if alpha's and AC1's upper bounds are both below this.
@@ -181,7 +183,7 @@ def decide_status(
     unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
     missing = _missing_labels(classes, labels, policy) or list(unknown)
     abstained = _abstentions(classes, policy)
-    missed = [] if missing or disagree else _missed_limits(tpr, tnr, balanced_accuracy, policy)
+    missed = [] if missing or disagree else _missed_limits(tpr, tnr, balanced_accuracy, classes, policy)
     decided = Status.NOT_ALIGNED if missed or abstained else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided
     directional = [DIRECTIONAL] if tier == "subjective" else []
@@ -223,6 +225,21 @@ def labels_problem(labels: HumanLabels, policy: StatusPolicy) -> str:
     if labels.unresolved_share > policy.largest_unresolved:
         return f"{NOT_AGREED}: {_unresolved(labels)}"
     return ""
+
+
+def label_cautions(labels: HumanLabels, policy: StatusPolicy) -> tuple[str, ...]:
+    """Return the cautions about these labels for a report without a status; none without labels.
+
+    What would decide a status is a caution there: raters who disagree, and too many unresolved chats.
+
+    >>> label_cautions(HumanLabels(100, 30, {"overlap": 0}), StatusPolicy())[0]
+    'not enough agreed labels: 30 of 100 labelled chats are unresolved, adjudicate them'
+    """
+    if not labels.labelled:
+        return ()
+    many = labels.unresolved_share > policy.largest_unresolved
+    unresolved = [f"{NOT_AGREED}: {_unresolved(labels)}"] if many else []
+    return (*_disagreement(labels, policy), *unresolved, *_label_cautions(labels, policy))
 
 
 def _missing_labels(classes: Classes, labels: HumanLabels, policy: StatusPolicy) -> list[str]:
@@ -272,11 +289,15 @@ def _label_cautions(labels: HumanLabels, policy: StatusPolicy) -> Iterator[str]:
         )
 
 
+def _share(compared: int, other: Abstentions) -> float:
+    asked = compared + other.abstained
+    return other.abstained / asked if other.share is None and asked else other.share or 0.0
+
+
 def _shares(classes: Classes) -> Iterator[tuple[float, str]]:
     """Yield by class the share of abstentions, and a sentence on it."""
     for word, n, other in classes:
-        asked = n + other.abstained
-        share = other.abstained / asked if other.share is None and asked else other.share or 0.0
+        asked, share = n + other.abstained, _share(n, other)
         weighted = "" if other.share is None else f", {share:.0%} when weighted"
         yield (
             share,
@@ -295,17 +316,37 @@ def _abstention_cautions(classes: Classes, policy: StatusPolicy) -> list[str]:
     return [words for share, words in _shares(classes) if least < share <= most]
 
 
-def _missed_limits(tpr: Estimate, tnr: Estimate, balanced: Estimate, policy: StatusPolicy) -> list[str]:
+def _missed_limits(
+    tpr: Estimate, tnr: Estimate, balanced: Estimate, classes: Classes, policy: StatusPolicy
+) -> list[str]:
     reasons = []
-    for name, rate in (("TPR", tpr), ("TNR", tnr)):
+    for name, rate, (_, n, other) in zip(("TPR", "TNR"), (tpr, tnr), classes, strict=True):
         if rate.value is not None and rate.value < policy.minimum_rate:
             reasons.append(f"{name} {_comparison(rate.value, policy.minimum_rate)}")
+        elif rate.value is not None:
+            reasons += _with_abstentions(name, rate.value, n, other, policy)
         if rate.interval and rate.interval.low < policy.minimum_rate_low:
             reasons.append(f"{name}'s lower bound {_comparison(rate.interval.low, policy.minimum_rate_low)}")
     if balanced.interval and balanced.interval.low <= policy.balanced_low_above:
         low, limit = balanced.interval.low, policy.balanced_low_above
         reasons.append(f"balanced accuracy's lower bound {_comparison(low, limit, where='not above')}")
     return reasons
+
+
+def _with_abstentions(
+    name: str, rate: float, compared: int, other: Abstentions, policy: StatusPolicy
+) -> Iterator[str]:
+    """Yield a reason if the rate misses its limit once abstentions count as wrong.
+
+    A judge that leaves out only wrong rows must not gain by it. Up to `cautioned_abstention` none count, and
+    above `largest_abstention` they are a reason by themselves.
+    """
+    share = _share(compared, other)
+    counted = round(rate * (1 - share), 12)  # 160 / 195 * (195 / 200) is 0.80
+    if policy.cautioned_abstention < share <= policy.largest_abstention and counted < policy.minimum_rate:
+        chats = f"{other.abstained} chat{'' if other.abstained == 1 else 's'}"
+        limit = _comparison(counted, policy.minimum_rate)
+        yield f"{name} {limit} with {chats} without True or False counted as wrong"
 
 
 def _comparison(value: float, limit: float, *, where: str = "below") -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 from alignment.reports.core.sensitivity import RATES
+from alignment.reports.core.status import LABEL_AGAIN
 
 STATUS = {
     "aligned": "aligned",
@@ -44,7 +45,7 @@ def report_table(report: Mapping[str, Any]) -> str:
             f"{few} of {len(criteria)} criteria have too few human True or False labels for a status."
         )
     if disagree := number["raters_disagree"]:
-        lines.append(f"On {disagree} of {len(criteria)} criteria the raters disagree: refine the guideline.")
+        lines.append(f"On {disagree} of {len(criteria)} criteria the raters disagree: {LABEL_AGAIN}.")
     return "\n".join(lines)
 
 

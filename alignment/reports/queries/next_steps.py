@@ -10,7 +10,7 @@ from django.urls import reverse
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.cautions import INVERTED
-from alignment.reports.core.status import NEEDS, NOT_AGREED, Status
+from alignment.reports.core.status import LABEL_AGAIN, NEEDS, NOT_AGREED, Status
 from alignment.statistics.label_needs import (
     Decision,
     LabelCounts,
@@ -93,7 +93,9 @@ def _by_status(
             yield Step(f"triage {disagreements} disagreement{plural}", _triage(key, scope, run))
         yield Step("then revise the prompt" if disagreements else "revise the prompt", prompt)
     if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
-        yield Step("use it for monitoring")
+        ended = not entry["not_judged_yet"]
+        url = reverse("evaluation:run_detail", args=[run.pk])
+        yield Step("use it for monitoring") if ended else Step("wait until the run has ended", url)
 
 
 def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
@@ -105,8 +107,8 @@ def _guideline(scope: Scope, user: User | AnonymousUser) -> Step:
     """Return the step to the guideline, which authors and leads may edit."""
     rubric = scope.chat_set.rubric_id if scope.chat_set else None
     if rubric is None or not user.has_perm("labeling.edit_prompts"):
-        return Step("ask an author to refine the guideline")
-    return Step("refine the guideline", reverse("labeling:guideline_detail", args=[rubric]))
+        return Step(f"ask an author to {LABEL_AGAIN}")
+    return Step(LABEL_AGAIN, reverse("labeling:guideline_detail", args=[rubric]))
 
 
 def _not_agreed(entry: Mapping[str, Any]) -> bool:

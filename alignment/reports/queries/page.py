@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +17,6 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
-from alignment.reports.core.missing_verdicts import missing_verdicts
 from alignment.reports.core.priorities import first_criteria
 from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
@@ -27,7 +26,7 @@ from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
-from evaluation.models.runs import Run
+from alignment.reports.queries.verdict_notices import verdict_notices
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
@@ -108,12 +107,6 @@ def notices(scope: Scope) -> list[str]:
     return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
 
 
-def verdict_notices(criteria: Sequence[Mapping[str, Any]], scope: Scope, *, chats: int) -> list[str]:
-    """Return the notice on chats without a verdict of an imported judge."""
-    imported = scope.run is not None and scope.run.purpose == Run.Purpose.IMPORT
-    return missing_verdicts(criteria, chats=chats) if imported else []
-
-
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
     """Return a notice if labels and judge answer different questions on some criteria."""
     number = sum(bool(row["questions"]["words"]) for row in criteria)
@@ -136,8 +129,9 @@ def policy_note() -> str:
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
         f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
-        f"{policy.largest_abstention:.0%} of either, at most {policy.largest_unresolved:.0%} of the labelled "
-        f"chats are unresolved, and the raters agree with each other ({policy.label})."
+        f"{policy.largest_abstention:.0%} of either; above {policy.cautioned_abstention:.0%} abstentions "
+        f"count as wrong for TPR and TNR. At most {policy.largest_unresolved:.0%} of the labelled chats are "
+        f"unresolved, and the raters agree with each other ({policy.label})."
     )
 
 

@@ -10,15 +10,14 @@ from alignment.comparison.queries.cached_documents import cached_document, pin_o
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
-from alignment.reports.core.missing_verdicts import missing_verdicts
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.provenance import report_pins
-from evaluation.models.runs import Run
+from alignment.reports.queries.verdict_notices import verdict_notices
 from labeling.models.rubric import Criterion
 
 SEED = 20_260_101
-BODY_VERSION = 10
+BODY_VERSION = 11
 POLICY = StatusPolicy()
 
 
@@ -63,6 +62,5 @@ def _body(scope: Scope) -> dict[str, Any]:
     report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     pinned = report_pins(scope, data, form=BODY_VERSION)
-    if scope.run is not None and scope.run.purpose == Run.Purpose.IMPORT:
-        pinned["notices"] += missing_verdicts(report["criteria"], chats=head["chats"])
+    pinned["notices"] += verdict_notices(report["criteria"], scope, chats=head["chats"])
     return head | report | {"engine": engine_section(scope, data, verdicts), "pinned": pinned}

@@ -133,6 +133,48 @@ def test_a_newer_pass_on_the_same_chats_replaces_a_fail(golden: ChatSet, lead_us
     assert not release(test=dev, by=lead_user).overridden
 
 
+def test_an_inconclusive_test_does_not_replace_a_fail(golden: ChatSet) -> None:
+    dev = prompt_test(golden, "pass")
+    failed, newer = on("holdout", dev, "fail"), on("holdout", dev, "inconclusive")
+    assert override_reasons(dev) == (f"regression test {failed.pk} on golden, holdout, failed",)
+    assert [row.test.pk for row in candidate_tests(dev) if row.counts] == [newer.pk, failed.pk, dev.pk]
+
+
+def test_a_pass_under_a_laxer_policy_file_does_not_replace_a_fail(golden: ChatSet) -> None:
+    dev = prompt_test(golden, "pass")
+    failed = on("holdout", dev, "fail")
+    on("holdout", dev, "pass", policy=policy_ensure(GatePolicy(name="easy", floor=0.1)))
+    assert override_reasons(dev) == (f"regression test {failed.pk} on golden, holdout, failed",)
+
+
+def test_a_pass_replaces_a_fail_only_while_its_policy_is_in_force(golden: ChatSet, lead_user: User) -> None:
+    dev = prompt_test(golden, "pass")
+    failed, lax = on("holdout", dev, "fail"), on("holdout", dev, "pass")
+    strict = policy_revise(changes={"floor": 0.8}, reason="We know more", by=lead_user)
+    again = on("dev", dev, "pass", policy=strict)
+    why = f"regression test {failed.pk} on golden, holdout, failed under start values, version 2"
+    assert override_reasons(again) == (why,)
+    assert lax.pk in {row.test.pk for row in candidate_tests(again) if row.counts}
+    on("holdout", dev, "pass", policy=strict)
+    assert override_reasons(again) == ()
+
+
+def test_a_pass_on_another_split_or_set_replaces_no_fail(golden: ChatSet) -> None:
+    dev = prompt_test(golden, "pass")
+    failed = on("holdout", dev, "fail")
+    on("", dev, "pass")
+    on("dev", dev, "pass")
+    assert override_reasons(dev) == (f"regression test {failed.pk} on golden, holdout, failed",)
+
+
+def test_of_several_fails_on_the_same_chats_the_newest_is_named(golden: ChatSet) -> None:
+    dev = prompt_test(golden, "pass")
+    on("holdout", dev, "fail")
+    newest = on("holdout", dev, "fail")
+    on("holdout", dev, "inconclusive")
+    assert override_reasons(dev) == (f"regression test {newest.pk} on golden, holdout, failed",)
+
+
 def test_an_older_pass_does_not_replace_a_newer_fail(golden: ChatSet) -> None:
     dev = prompt_test(golden, "pass")
     on("holdout", dev, "pass")
@@ -192,8 +234,11 @@ def test_the_fail_of_a_text_stands_under_another_version_number(golden: ChatSet,
 
 def test_a_failed_judge_stands_against_its_prompt_until_the_prompt_alone_passes(golden: ChatSet) -> None:
     judge = judge_test(golden, "fail", candidate())
-    other = on("holdout", prompt_test(golden, "inconclusive"), "pass")
-    assert override_reasons(other) == ()  # on dev the inconclusive test of the prompt alone is newer
+    alone = prompt_test(golden, "inconclusive")
+    other = on("holdout", alone, "pass")
+    assert override_reasons(other) == (f"regression test {judge.pk} on golden, dev, failed",)
+    ended(alone, "pass")
+    assert override_reasons(other) == ()
     RegressionTest.objects.filter(pk=judge.pk).update(split="")
     assert override_reasons(other) == (f"regression test {judge.pk} on golden, all splits, failed",)
 
@@ -264,6 +309,15 @@ def test_the_criterion_offers_no_release_of_what_failed_elsewhere(golden: ChatSe
     on("holdout", dev, "fail")
     on("dev", dev, "pass")
     assert "and can be released" not in words_of(lead.get(url))
+
+
+def test_a_version_whose_fail_stands_is_rejected_on_its_criterion(golden: ChatSet, lead: Client) -> None:
+    dev = prompt_test(golden, "pass")
+    on("holdout", dev, "fail")
+    on("holdout", dev, "inconclusive")
+    on("dev", dev, "pass")
+    shown = words_of(lead.get(reverse("alignment:criterion_detail", args=["polite"])))
+    assert "and can be released" not in shown
 
 
 def test_the_criterion_asks_for_a_test_under_the_policy_in_force(

@@ -65,5 +65,5 @@ def test_the_report_carries_them_by_criterion() -> None:
     unknown = "human agreement unknown: 0 of 30 needed chats have two labels"
     found = report(criterion(human, judge))["criteria"][0]["cautions"]
     assert found == [*said_of(FEINSTEIN_SKEWED), unknown]
-    assert report(criterion(human, judge), against=EACH_RATER)["criteria"][0]["cautions"] == []
-    assert report(criterion(human, None))["criteria"][0]["cautions"] == []
+    assert report(criterion(human, judge), against=EACH_RATER)["criteria"][0]["cautions"] == [unknown]
+    assert report(criterion(human, None))["criteria"][0]["cautions"] == [unknown]

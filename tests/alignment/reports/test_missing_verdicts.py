@@ -1,5 +1,6 @@
 """Chats without a verdict count against a judge, except those of a run that has not ended."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,18 @@ from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
 from tests.factories.compared_runs import Compared, one_of_each_status
+from tests.factories.page_text import words_of
 from tests.factories.report_data import F, T, criterion, pairs, report
 from tests.files import chat, label, rubric, run, verdict, write_json, write_jsonl
 from tests.files import criterion as a_criterion
 
 CHATS, WRONG = 400, 178
+
+
+def shown_criteria(client: Client, compared: Compared) -> list[dict[str, Any]]:
+    page = client.get(reverse("alignment:report_run", args=[compared.run.pk]))
+    found: list[dict[str, Any]] = page.context["report"]["criteria"]
+    return found
 
 
 def entry_of(data: CriterionData) -> dict[str, Any]:
@@ -90,6 +98,43 @@ def test_an_unlabelled_criterion_without_a_verdict_stays_out(tmp_path: Path) -> 
     assert [entry["key"] for entry in entries] == ["polite"]
 
 
+@pytest.mark.parametrize("against", ["consensus", "each-rater"])
+def test_a_run_that_has_not_ended_says_how_many_chats_it_has_not_judged(against: str) -> None:
+    human, judge = pairs(95, 5, 5, 95)
+    late = replace(criterion(human + [T] * 200, [*judge, *[JudgeCode.NONE] * 200]), complete=False)
+    (entry,) = report(late, against=against)["criteria"]
+    assert entry["not_judged_yet"] == 200
+    assert entry["cautions"][0] == "200 of 400 chats not judged yet: the figures may change"
+    assert entry["status"] == ("aligned" if against == "consensus" else None)
+    (ended,) = report(replace(late, complete=True), against=against)["criteria"]
+    assert ended["not_judged_yet"] == 0
+    assert not any("not judged yet" in words for words in ended["cautions"])
+    (human_only,) = report(criterion(human, None))["criteria"]
+    assert human_only["not_judged_yet"] is None
+
+
+@pytest.mark.django_db
+def test_the_report_of_an_unfinished_run_says_so_at_the_top(compared: Compared, lead: Client) -> None:
+    one_of_each_status(compared)
+    Verdict.objects.filter(run=compared.run, chat__external_id__endswith="12").delete()
+    kept = Verdict.objects.filter(run=compared.run, criterion__key="polite").count()
+    Run.objects.update(state=Run.State.RUNNING, finished_at=None, purpose=Run.Purpose.EVALUATION)
+    words = f"{140 - kept} of 140 chats not judged yet"
+    for page in ("report_run", "criterion_report"):
+        args = [compared.run.pk, "polite"][: 1 if page == "report_run" else 2]
+        shown = lead.get(reverse(f"alignment:{page}", args=args))
+        assert words in str(shown.context["notices"])
+        assert words in words_of(shown)
+    (row,) = [row for row in shown_criteria(lead, compared) if row["status"] == "aligned"]
+    assert row["next_steps"][0].words == "wait until the run has ended"
+    body = lead.get(reverse("api_run_report", args=[compared.run.pk])).json()
+    assert body["pinned"]["notices"] == [words]
+    assert f"Note: {words}." in report_table(body).splitlines()
+    Run.objects.update(state=Run.State.DONE, finished_at=compared.run.created_at)
+    body = lead.get(reverse("api_run_report", args=[compared.run.pk])).json()
+    assert body["pinned"]["notices"] == []
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("state", [Run.State.RUNNING, Run.State.PAUSED])
 def test_the_verdicts_that_a_run_still_owes_do_not_count_against_it(
@@ -104,9 +149,11 @@ def test_the_verdicts_that_a_run_still_owes_do_not_count_against_it(
     assert entries[0]["unjudged"]["false"] > 0
     for entry in entries:
         assert not any("gave no True or False" in words for words in entry["reasons"] + entry["cautions"])
+        assert f"{entry['not_judged_yet']} of 140 chats not judged yet" in entry["cautions"][0]
     page = lead.get(reverse("alignment:report_run", args=[compared.run.pk])).content.decode()
     assert "have no verdict" not in page
     Run.objects.update(state=Run.State.CANCELLED, finished_at=compared.run.created_at)
     compared.run.refresh_from_db()
     polite = alignment_report(Scope(compared.chat_set, compared.run))["criteria"][0]
+    assert polite["not_judged_yet"] == 0
     assert any("gave no True or False" in words for words in polite["reasons"])

@@ -113,6 +113,44 @@ def test_from_two_in_a_hundred_abstentions_there_is_a_caution() -> None:
     )
 
 
+def test_a_judge_that_leaves_out_wrong_rows_is_not_aligned() -> None:
+    # It has 148 of 200 right, .74, and leaves out 20 of its 52 wrong rows, which makes .82.
+    left_out = Abstentions(20, 20)
+    assert decide(Confusion(148, 32, 32, 148)).status == Status.ALIGNED
+    found = decide(Confusion(148, 32, 32, 148), open_true=left_out, open_false=left_out)
+    assert found.status == Status.NOT_ALIGNED
+    assert found.reasons == (
+        "TPR 0.74 is below 0.80 with 20 chats without True or False counted as wrong",
+        "TNR 0.74 is below 0.80 with 20 chats without True or False counted as wrong",
+    )
+    assert len(found.cautions) == 2
+
+
+def test_up_to_two_in_a_hundred_abstentions_do_not_count_as_wrong() -> None:
+    for table, abstained, status in (
+        (Confusion(158, 38, 0, 100), 4, Status.ALIGNED),
+        (Confusion(158, 37, 0, 100), 5, Status.NOT_ALIGNED),
+        (Confusion(160, 35, 0, 100), 5, Status.ALIGNED),  # .80 of 200
+    ):
+        assert decide(table, open_true=Abstentions(abstained, abstained)).status == status
+
+
+def test_weighted_abstentions_count_as_wrong_by_their_share() -> None:
+    # A rate of .85 on 95% of the weighted chats is .81 of all; on 92% it is .78.
+    table = Confusion(85, 15, 0, 100)
+    assert decide(table, open_true=Abstentions(2, 2, share=0.05)).status == Status.ALIGNED
+    found = decide(table, open_true=Abstentions(1, 1, share=0.08))
+    assert found.reasons == ("TPR 0.78 is below 0.80 with 1 chat without True or False counted as wrong",)
+
+
+def test_a_rate_that_misses_the_limit_anyway_is_named_once() -> None:
+    found = decide(Confusion(140, 60, 0, 100), open_true=Abstentions(10, 10))
+    assert [reason for reason in found.reasons if reason.startswith("TPR 0")] == ["TPR 0.70 is below 0.80"]
+    # Above a tenth, the abstentions are the reason.
+    many = decide(Confusion(170, 30, 0, 100), open_true=Abstentions(40, 40))
+    assert many.reasons == ("the judge gave no True or False on 40 of 240 chats with a human True",)
+
+
 def test_verdicts_that_a_run_still_owes_are_no_abstentions() -> None:
     assert decide(Confusion(95, 5, 5, 95), open_false=Abstentions(300, 0)) == Decision(Status.ALIGNED, ())
 
