@@ -6,17 +6,19 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from alignment.comparison.core.codes import Clusters
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import (
     Decision,
     Evidence,
     Gate,
     confirm,
+    count_evidence,
     decide,
     flip_share,
     regression_body,
 )
-from alignment.regression.queries.paired_verdicts import judge_codes
+from alignment.regression.queries.paired_verdicts import judge_codes, paired_answers
 from alignment.regression.queries.tests import evidence_of, gate_policy
 from alignment.reports.queries.reports import SEED
 from alignment.statistics.estimates import Estimate
@@ -92,7 +94,8 @@ def _cancel(test: RegressionTest, cancelled: Run) -> RegressionTest:
 
 def _decide(test: RegressionTest) -> None:
     policy = gate_policy(test.policy)
-    evidence = evidence_of(test, candidate=test.candidate_run)
+    answers = paired_answers(test, candidate=test.candidate_run)
+    evidence = count_evidence(answers.criteria)
     decision = decide(evidence, policy=policy)
     if decision.gate is Gate.FAIL and policy.confirm:
         if test.confirm_run is None:
@@ -106,7 +109,7 @@ def _decide(test: RegressionTest) -> None:
             return
         second = decide(evidence_of(test, candidate=test.confirm_run), policy=policy)
         decision = confirm(decision, second)
-    _settle(test, evidence, decision)
+    _settle(test, evidence, decision, answers.clusters)
 
 
 def _second_run(first: Run) -> Run:
@@ -124,10 +127,10 @@ def _second_run(first: Run) -> Run:
     return second
 
 
-def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> None:
+def _settle(test: RegressionTest, evidence: Evidence, decision: Decision, clusters: Clusters) -> None:
     test.result = decision.gate.value
     test.reasons = list(decision.reasons)
-    test.body = regression_body(evidence, decision, seed=SEED, noise=_noise(test))
+    test.body = regression_body(evidence, decision, seed=SEED, noise=_noise(test, clusters))
     _close(test, RegressionTest.State.DONE)
 
 
@@ -143,7 +146,7 @@ def _close(test: RegressionTest, state: RegressionTest.State) -> RegressionTest:
     return test
 
 
-def _noise(test: RegressionTest) -> dict[str, Estimate]:
+def _noise(test: RegressionTest, clusters: Clusters) -> dict[str, Estimate]:
     """Return the noise by criterion, from a repeated run of the champion or the candidate."""
     if test.noise_run is not None:
         pair = test.baseline_run, test.noise_run
@@ -152,4 +155,4 @@ def _noise(test: RegressionTest) -> dict[str, Estimate]:
     else:
         return {}
     first, second = (judge_codes(run) for run in pair)
-    return {key: flip_share(codes, second[key]) for key, codes in first.items()}
+    return {key: flip_share(codes, second[key], clusters) for key, codes in first.items()}

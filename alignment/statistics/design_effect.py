@@ -36,6 +36,28 @@ class MeanShare:
 
 
 @dataclass(frozen=True)
+class EffectivePairs:
+    """Pairs of answers of two judges, as so many independent ones: the counts may be fractions.
+
+    first, second : pairs of which only the first judge, or only the second, is right. n : all pairs.
+    degrees : degrees of freedom of `n`; infinite for counted pairs.
+    """
+
+    first: float
+    second: float
+    n: float
+    degrees: float = math.inf
+
+
+@dataclass(frozen=True)
+class MeanError:
+    """Standard error of a mean, and the degrees of freedom of its variance."""
+
+    error: float
+    degrees: float = math.inf
+
+
+@dataclass(frozen=True)
 class _Effective:
     """Number of independent answers with the same information.
 
@@ -152,6 +174,60 @@ def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) ->
     first, second, n = (_with_answers(counts, n) for counts in (first, second, n))
     if not n.size:
         return MeanShare(Estimate(None, reason=reason), np.zeros(units))
+    pairs, errors = _pairs(first, second, n)
+    score = float(tango_z(pairs.first, pairs.second, pairs.n, at=0.0))
+    interval = tango_bounds(pairs.first, pairs.second, pairs.n, degrees=pairs.degrees)
+    p = float(2 * stdtr(pairs.degrees, -abs(score)))
+    totals = n.sum(axis=1)
+    value = float((first.sum(axis=1) / totals).mean()) - float((second.sum(axis=1) / totals).mean())
+    return MeanShare(Estimate(value, interval), errors, pairs.degrees, p)
+
+
+def effective_pairs(first: Counts, second: Counts, n: Counts) -> EffectivePairs:
+    """Count the pairs of two judges on one criterion, with units (clusters of chats) as in `mean_difference`.
+
+    `first`, `second` : pairs of which only the first judge, or only the second, is right; shape (units,).
+    `n` : all pairs, same shape.
+
+    >>> ones = np.ones(20, dtype=np.int64)
+    >>> alone, copies = (effective_pairs(0 * ones, k * (np.arange(20) < 5), k * ones) for k in (1, 4))
+    >>> round(alone.n, 6), copies.n < 20
+    (20.0, True)
+    """
+    present = n > 0
+    if not present.any():
+        return EffectivePairs(0, 0, 0)
+    pairs, _ = _pairs(*(counts[np.newaxis, present] for counts in (first, second, n)))
+    return pairs
+
+
+def mean_error(values: Floats, clusters: NDArray[np.int64]) -> MeanError | None:
+    """Standard error of the mean of values on chats, with clusters of chats as units as in `mean_share`.
+
+    `values`, `clusters` : of each chat, shape (chats,). None with fewer than two clusters.
+
+    >>> alone = mean_error(np.array([1.0, 0.0, 1.0]), np.arange(3))
+    >>> copies = mean_error(np.array([1.0, 0.0, 1.0] * 2), np.array([0, 1, 2] * 2))
+    >>> round(alone.error, 3), copies.error >= alone.error, copies.degrees
+    (0.333, True, 2.0)
+    """
+    _, numbers, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
+    present, chats = len(sizes), len(values)
+    if present < 2:
+        return None
+    single = float(values.var(ddof=1))
+    if present == chats:
+        return MeanError(math.sqrt(single / chats))
+    units = chats**2 / float((sizes**2).sum())
+    variance = alike = single / units
+    if present >= MINIMUM_CHATS:
+        change = np.bincount(numbers, values - values.mean()) / (chats - sizes)
+        variance = _with_prior(_jackknife(change, present), floor=single / chats, alike=alike, units=units)
+    return MeanError(math.sqrt(variance), max(1.0, units - 1))
+
+
+def _pairs(first: Counts, second: Counts, n: Counts) -> tuple[EffectivePairs, Floats]:
+    """Effective pairs in the mean over strata, and what each unit adds to its error; (strata, units)."""
     totals = n.sum(axis=1)
     wins, losses = first.sum(axis=1), second.sum(axis=1)
     by_stratum = (wins - losses) / totals
@@ -164,11 +240,8 @@ def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) ->
         single=won + lost - value**2,
         independent=moved_won + moved_lost - (moved_won - moved_lost) ** 2,
     )
-    counts = won * effective.n, lost * effective.n, effective.n
-    score = float(tango_z(*counts, at=0.0))
-    interval = tango_bounds(*counts, degrees=effective.degrees)
-    p = float(2 * stdtr(effective.degrees, -abs(score)))
-    return MeanShare(Estimate(value, interval), effective.errors, effective.degrees, p)
+    pairs = EffectivePairs(won * effective.n, lost * effective.n, effective.n, effective.degrees)
+    return pairs, effective.errors
 
 
 def by_cluster(counts: Counts, clusters: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -211,13 +284,22 @@ def _effective(errors: Floats, n: Counts, *, single: float, independent: Floats)
     degrees = max(1.0, units - 1) if (n.sum(axis=0) > 1).any() else math.inf
     left = np.maximum(totals[:, np.newaxis] - n, 1)  # a stratum of one unit keeps its share without it
     change = (errors / left).sum(axis=0) / strata
-    present = np.count_nonzero(share)
+    present = int(np.count_nonzero(share))
     if not single or present < MINIMUM_CHATS:
         return _Effective(units, degrees, change)
-    jackknife = (present - 1) / present * float((change**2).sum() - change.sum() ** 2 / present)
     floor = float((independent / totals).sum()) / strata**2
     if math.isinf(degrees):
         return _Effective(single / floor, degrees, change)
-    prior = PRIOR_UNITS / (PRIOR_UNITS + units)
-    variance = (1 - prior) * max(floor, jackknife) + prior * max(floor, single / units)
+    variance = _with_prior(_jackknife(change, present), floor=floor, alike=single / units, units=units)
     return _Effective(single / variance, degrees, change)
+
+
+def _jackknife(change: Floats, present: int) -> float:
+    """Variance of a mean from its change without each unit; `present` counts the units with an answer."""
+    return (present - 1) / present * float((change**2).sum() - change.sum() ** 2 / present)
+
+
+def _with_prior(jackknife: float, *, floor: float, alike: float, units: float) -> float:
+    """Mix the jackknife's variance with that of units whose answers are all alike, both at least `floor`."""
+    prior = PRIOR_UNITS / (PRIOR_UNITS + units)
+    return (1 - prior) * max(floor, jackknife) + prior * max(floor, alike)

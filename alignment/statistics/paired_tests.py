@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import bdtrc
+from scipy.special import bdtrc, betainc, ndtri, stdtr
 
 from alignment.statistics.estimates import Interval
 from alignment.statistics.intervals import student_quantile, wilson
@@ -53,14 +53,17 @@ class PairedTable:
         return (self.first - self.second) / self.n if self.n else None
 
 
-def mcnemar_midp(worse: int, better: int) -> float:
+def mcnemar_midp(worse: float, better: float, *, degrees: float = math.inf) -> float:
     """One-sided mid-p value of McNemar's test of whether `worse` exceeds `better`.
 
     P(X > worse) + P(X = worse) / 2 with X ~ Binomial(worse + better, 1/2).
 
     Parameters
     ----------
-    worse, better : counts of the discordant pairs of each kind, not negative.
+    worse, better : counts of the discordant pairs of each kind, not negative; fractions for effective counts,
+        whose binomial probabilities are the incomplete beta function's.
+    degrees : degrees of freedom of effective counts: the normal quantile of the p value is then referred to
+        Student's t.
 
     Returns
     -------
@@ -80,7 +83,12 @@ def mcnemar_midp(worse: int, better: int) -> float:
     if n == 0:
         return 1.0
     # The mean of P(X > worse) and P(X >= worse).
-    return float((bdtrc(worse, n, 0.5) + bdtrc(worse - 1, n, 0.5)) / 2)
+    if float(worse).is_integer() and float(better).is_integer():
+        p = float((bdtrc(int(worse), int(n), 0.5) + bdtrc(int(worse) - 1, int(n), 0.5)) / 2)
+    else:
+        above = betainc(worse + 1, better, 0.5) if better else 0.0
+        p = float(above + (betainc(worse, better + 1, 0.5) if worse else 1.0)) / 2
+    return p if math.isinf(degrees) else float(stdtr(degrees, ndtri(p)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

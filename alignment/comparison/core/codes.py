@@ -27,6 +27,15 @@ def cluster_numbers(names: Sequence[str]) -> Clusters:
     return np.array([numbers.setdefault(one, len(numbers)) for one in places], dtype=np.int64)
 
 
+def in_clusters(chats: str, clusters: int | None) -> str:
+    """Name the number of clusters behind a number of chats, if there are clusters.
+
+    >>> in_clusters("240 chats", 60), in_clusters("240 chats", None)
+    ('240 chats in 60 clusters', '240 chats')
+    """
+    return chats if clusters is None else f"{chats} in {clusters:,} cluster{'' if clusters == 1 else 's'}"
+
+
 class HumanCode(IntEnum):
     """Human answer on a chat: the consensus, or one rater's label."""
 

@@ -25,20 +25,21 @@ RUNS_DIFFER = "the candidate's two runs differ: test again"
 NO_LABELS = "label chats of this set first"
 
 
-def labels_needed(more: int) -> str:
-    """Name a number of labels with its decision.
+def labels_needed(more: int, *, clustered: bool = False) -> str:
+    """Name a number of labels with its decision. More chats of the same clusters would show little.
 
     >>> labels_needed(90)
     'about 90 more labelled chats are needed for the gate'
     """
-    return f"about {more:,} more labelled chat{' is' if more == 1 else 's are'} needed for the gate"
+    chats = f"{'chat' if more == 1 else 'chats'}{' in new clusters' if clustered else ''}"
+    return f"about {more:,} more labelled {chats} {'is' if more == 1 else 'are'} needed for the gate"
 
 
 def labels_to_decide(evidence: Evidence, *, policy: GatePolicy, passable: bool) -> int | None:
     """Estimate how many more chats the gate needs to fail, or to pass if `passable`.
 
-    Returns None if 1,000 chats in all do not suffice. The observed rates of fixed and broken chats are taken
-    as true, so the result is an order of magnitude.
+    Returns None if 1,000 chats in all do not suffice. The observed rates of fixed and broken chats, and the
+    size of clusters, are taken as true, so the result is an order of magnitude.
     """
     blocking = evidence.blocking
     if len(blocking) == 1:
@@ -53,9 +54,11 @@ def _chats_alone(row: CriterionEvidence, policy: GatePolicy, *, passable: bool) 
     fails = _until_worse(row, alpha=policy.single_alpha)
     if not passable:
         return fails
-    chats = np.arange(max(row.n, policy.single_minimum), MOST_CHATS + 1)
+    per_unit, pairs = row.n / row.units if row.units else 1, row.pairs
+    chats = np.arange(max(row.n, math.ceil(policy.single_minimum * per_unit)), MOST_CHATS + 1)
     scale = chats / max(row.n, 1)
-    z = tango_z(row.fixed * scale, row.broken * scale, chats, at=-policy.single_margin)
+    effective = pairs.n * scale if row.clusters else chats
+    z = tango_z(pairs.first * scale, pairs.second * scale, effective, at=-policy.single_margin)
     passes = chats[z > ndtri(1 - policy.bound_alpha)]
     return min(fails, float(passes[0])) if len(passes) else fails
 
@@ -73,10 +76,10 @@ def _chats_together(evidence: Evidence, policy: GatePolicy, *, passable: bool) -
 
 def _until_worse(row: CriterionEvidence, *, alpha: float) -> float:
     """Return the chats at which McNemar's test finds the loss (normal approximation), or infinity."""
-    loss = row.broken - row.fixed
+    loss = row.pairs.second - row.pairs.first
     if loss <= 0:
         return math.inf
-    return row.n * float(ndtri(alpha)) ** 2 * (row.broken + row.fixed) / loss**2
+    return row.n * float(ndtri(alpha)) ** 2 * (row.pairs.second + row.pairs.first) / loss**2
 
 
 def _until_mean_worse(pooled: PooledEvidence, policy: GatePolicy) -> float:

@@ -1,18 +1,27 @@
 """Evidence of the gate: counts of champion and candidate against the consensus."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
-from alignment.comparison.core.codes import NO_VERDICT, Codes, HumanCode, JudgeCode
+from alignment.comparison.core.codes import NO_VERDICT, Clusters, Codes, HumanCode, JudgeCode
+from alignment.reports.core.clustered import ClusteredAnswers
 from alignment.statistics.agreement import Confusion
+from alignment.statistics.design_effect import (
+    EffectivePairs,
+    by_cluster,
+    effective_pairs,
+    mean_error,
+    mean_share,
+)
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
-from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, tango_bounds, tango_interval
+from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, tango_bounds
 
 Bools = NDArray[np.bool_]
 SUBJECTIVE = "subjective"
@@ -37,6 +46,7 @@ class PairedVerdicts:
     problem : why the labels cannot measure a judge, or ''.
     revised : whether the test changes this criterion's judge; False for criteria that only share a call
         with a changed prompt.
+    clusters : number of each chat's cluster, shape (chats,); None if every chat is alone.
 
     Raises
     ------
@@ -57,10 +67,13 @@ class PairedVerdicts:
     ceiling: float | None = None
     revised: bool = True
     problem: str = ""
+    clusters: Clusters = None
 
     def __post_init__(self) -> None:
         if not len(self.human) == len(self.champion) == len(self.candidate):
             raise ValueError(f"{self.key}: human, champion and candidate differ in length")
+        if self.clusters is not None and len(self.clusters) != len(self.human):
+            raise ValueError(f"{self.key}: {len(self.clusters)} cluster numbers for {len(self.human)} chats")
 
     @property
     def blocks(self) -> bool:
@@ -106,20 +119,46 @@ class PairedVerdicts:
         names = ("still_right", "fixed", "broken", "still_wrong")
         return PairedTable(*(self.count(name, among) for name in names))
 
+    def clusters_of(self, chats: Bools) -> NDArray[np.int64] | None:
+        """Return the cluster of each of these chats; None if no two of them share one."""
+        return None if self.clusters is None else _shared(self.clusters[chats])
+
+    def pairs(self, among: Bools | None = None) -> EffectivePairs:
+        """Return the compared chats as independent ones, of all or of those `among`: fixed ones first.
+
+        Without clusters these are the counts themselves.
+        """
+        compared = self.compared if among is None else self.compared & among
+        clusters = self.clusters_of(compared)
+        if clusters is None:
+            table = self.table(among)
+            return EffectivePairs(table.first, table.second, table.n)
+        cells = np.array([self.cells["fixed"], self.cells["broken"], compared])[:, compared]
+        return effective_pairs(*by_cluster(cells, clusters))
+
+
+def _shared(clusters: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return the numbers; None if each is there once."""
+    return clusters if len(np.unique(clusters)) < len(clusters) else None
+
 
 @dataclass(frozen=True)
 class ClassChange:
-    """Changes on the chats with one human answer, with the one-sided mid-p value of a loss."""
+    """Changes on the chats with one human answer, with the one-sided mid-p value of a loss.
+
+    pairs : these chats as independent ones, which the test counts.
+    """
 
     answer: bool
     n: int
     fixed: int
     broken: int
+    pairs: EffectivePairs
 
     @property
     def p_worse(self) -> float:
         """One-sided mid-p value of McNemar's test."""
-        return mcnemar_midp(self.broken, self.fixed)
+        return _p_worse(self.pairs)
 
     @property
     def change(self) -> float:
@@ -167,36 +206,61 @@ class MissingVerdicts:
 
 
 @dataclass(frozen=True)
+class JudgeCounts:
+    """One judge's answers on the compared chats.
+
+    table : human answers against its True and False.
+    no_verdict : other answers by state, zeros omitted. They count as wrong.
+    right : share of right answers of all compared chats.
+    clustered : the table by cluster of chats; None if no two chats share a cluster.
+    """
+
+    table: Confusion
+    no_verdict: Mapping[str, int]
+    right: Estimate
+    clustered: ClusteredAnswers | None = None
+
+
+@dataclass(frozen=True)
 class CriterionEvidence:
     """Candidate against champion on one criterion.
 
     table : counts by which judge is right, the candidate first: `first` fixed, `second` broken.
+    pairs : the compared chats as independent ones, which tests and intervals count.
+    clusters : number of clusters of the compared chats; None if no two share one.
     left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
     p_holm : p_worse adjusted over all blocking criteria; None for the others.
+    changed : share of fixed and broken chats.
+    before, after : the answers of champion and candidate on the compared chats.
     missing : labelled chats without a verdict. revised, problem : as in PairedVerdicts.
-    no_verdict_before, no_verdict_after : answers other than True and False by state, zeros omitted.
     """
 
     key: str
     tier: str
     table: PairedTable
+    pairs: EffectivePairs
     left_out: int
     classes: tuple[ClassChange, ClassChange]
-    before: Confusion
-    after: Confusion
+    before: JudgeCounts
+    after: JudgeCounts
     ceiling: float | None
     missing: MissingVerdicts
     revised: bool
     problem: str
     p_worse: float
+    changed: Estimate
     p_holm: float | None = None
-    no_verdict_before: Mapping[str, int] = field(default_factory=dict)
-    no_verdict_after: Mapping[str, int] = field(default_factory=dict)
+    clusters: int | None = None
 
     @property
     def n(self) -> int:
         """Compared chats."""
         return self.table.n
+
+    @property
+    def units(self) -> int:
+        """Compared chats, or their clusters."""
+        return self.n if self.clusters is None else self.clusters
 
     @property
     def fixed(self) -> int:
@@ -216,7 +280,7 @@ class CriterionEvidence:
     @property
     def difference(self) -> Estimate:
         """Accuracy of the candidate minus the champion's, with Tango's 95% interval."""
-        return Estimate(self.table.difference, tango_interval(self.table), reason="" if self.n else "no chat")
+        return paired_difference(self.table, self.pairs)
 
     def low(self, alpha: float) -> float | None:
         """Return Tango's one-sided lower bound of the difference, of level 1 - alpha; None without a chat.
@@ -226,7 +290,10 @@ class CriterionEvidence:
         """
         if not self.n:
             return None
-        return tango_bounds(self.fixed, self.broken, self.n, confidence=max(0.0, 1 - 2 * alpha)).low
+        pairs, confidence = self.pairs, max(0.0, 1 - 2 * alpha)
+        return tango_bounds(
+            pairs.first, pairs.second, pairs.n, confidence=confidence, degrees=pairs.degrees
+        ).low
 
     @property
     def balanced_change(self) -> float:
@@ -236,14 +303,18 @@ class CriterionEvidence:
 
 @dataclass(frozen=True)
 class PooledEvidence:
-    """Change of the mean accuracy over criteria, with its standard error over chats as clusters.
+    """Change of the mean accuracy over criteria, with its standard error over chats or clusters of chats.
 
-    mean, error : None for fewer than two chats.
+    mean, error : None for fewer than two chats or clusters.
+    clusters : number of clusters; None if no two chats share one.
+    degrees : degrees of freedom of the error; infinite without clusters.
     """
 
     chats: int
     mean: float | None
     error: float | None
+    clusters: int | None = None
+    degrees: float = math.inf
 
     @property
     def z(self) -> float | None:
@@ -254,7 +325,11 @@ class PooledEvidence:
         """Return the one-sided lower bound of level 1 - alpha."""
         if self.mean is None or self.error is None:
             return None
-        return self.mean + float(ndtri(alpha)) * self.error
+        return self.mean + self.quantile(alpha) * self.error
+
+    def quantile(self, alpha: float) -> float:
+        """Return the `alpha` quantile of z: the normal one, with clusters Student's."""
+        return float(ndtri(alpha) if math.isinf(self.degrees) else stdtrit(self.degrees, alpha))
 
 
 @dataclass(frozen=True)
@@ -289,23 +364,37 @@ def count_evidence(criteria: Sequence[PairedVerdicts]) -> Evidence:
     )
 
 
+def paired_difference(table: PairedTable, pairs: EffectivePairs) -> Estimate:
+    """Accuracy of the candidate minus the champion's, with Tango's 95% interval on effective pairs."""
+    if not table.n:
+        return Estimate(None, reason="no chat")
+    interval = tango_bounds(pairs.first, pairs.second, pairs.n, degrees=pairs.degrees)
+    return Estimate(table.difference, interval)
+
+
+def _p_worse(pairs: EffectivePairs) -> float:
+    return mcnemar_midp(pairs.second, pairs.first, degrees=pairs.degrees)
+
+
 def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
-    table = verdicts.table()
+    table, pairs = verdicts.table(), verdicts.pairs()
+    clusters = verdicts.clusters_of(verdicts.compared)
     return CriterionEvidence(
         key=verdicts.key,
         tier=verdicts.tier,
         table=table,
+        pairs=pairs,
         left_out=verdicts.count("no_verdict"),
         classes=(_of_class(verdicts, HumanCode.TRUE), _of_class(verdicts, HumanCode.FALSE)),
-        before=_confusion(verdicts, verdicts.champion),
-        after=_confusion(verdicts, verdicts.candidate),
+        before=_judge_counts(verdicts, verdicts.champion, clusters),
+        after=_judge_counts(verdicts, verdicts.candidate, clusters),
         ceiling=verdicts.ceiling,
         missing=_missing(verdicts),
         revised=verdicts.revised,
         problem=verdicts.problem,
-        p_worse=mcnemar_midp(table.second, table.first),
-        no_verdict_before=_no_verdict(verdicts, verdicts.champion),
-        no_verdict_after=_no_verdict(verdicts, verdicts.candidate),
+        p_worse=_p_worse(pairs),
+        changed=share_of(verdicts.change[verdicts.compared] != 0, clusters, reason="no chat"),
+        clusters=None if clusters is None else len(np.unique(clusters)),
     )
 
 
@@ -324,24 +413,42 @@ def _by_state(judge: Codes) -> dict[str, int]:
     return {code.name.lower(): int((judge == code).sum()) for code in NO_VERDICT}
 
 
-def _no_verdict(verdicts: PairedVerdicts, judge: Codes) -> dict[str, int]:
+def _no_verdict(judge: Codes) -> dict[str, int]:
     """Count one judge's answers other than True and False on the compared chats, by state."""
-    counts = {code: int((judge[verdicts.compared] == code).sum()) for code in (*_UNREAD, JudgeCode.NA)}
+    counts = {code: int((judge == code).sum()) for code in (*_UNREAD, JudgeCode.NA)}
     names = {JudgeCode.NA: "not_applicable"}
     return {names.get(code, code.name.lower()): n for code, n in counts.items() if n}
 
 
 def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:
-    table = verdicts.table(verdicts.human == answer)
-    return ClassChange(answer is HumanCode.TRUE, table.n, table.first, table.second)
+    among = verdicts.human == answer
+    table = verdicts.table(among)
+    return ClassChange(answer is HumanCode.TRUE, table.n, table.first, table.second, verdicts.pairs(among))
 
 
-def _confusion(verdicts: PairedVerdicts, judge: Codes) -> Confusion:
-    """Count consensus against one judge on the compared chats with its True or False."""
-    here = verdicts.compared & (judge <= JudgeCode.FALSE)
-    cells = np.bincount(2 * verdicts.human[here] + judge[here], minlength=4)
-    tp, fn, fp, tn = cells.tolist()
-    return Confusion(tp, fn, fp, tn)
+def _judge_counts(verdicts: PairedVerdicts, judge: Codes, clusters: NDArray[np.int64] | None) -> JudgeCounts:
+    human, judge = verdicts.human[verdicts.compared], judge[verdicts.compared]
+    here = judge <= JudgeCode.FALSE
+    tp, fn, fp, tn = np.bincount(2 * human[here] + judge[here], minlength=4).tolist()
+    return JudgeCounts(
+        Confusion(tp, fn, fp, tn),
+        _no_verdict(judge),
+        share_of(human == judge, clusters, reason="no chat"),
+        None if clusters is None else ClusteredAnswers.of(human, judge, clusters),
+    )
+
+
+def share_of(chats: Bools, clusters: NDArray[np.int64] | None, *, reason: str) -> Estimate:
+    """Compute a share of chats with its 95% Wilson interval, which counts clusters of chats as units.
+
+    >>> share_of(np.array([True, False]), None, reason="").value
+    0.5
+    """
+    if clusters is None:
+        return proportion(int(chats.sum()), chats.size, reason=reason)
+    both = np.array([chats, np.ones_like(chats)])
+    hits, n = by_cluster(both, clusters)
+    return mean_share(hits[np.newaxis], n[np.newaxis], reason=reason).estimate
 
 
 def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
@@ -351,18 +458,26 @@ def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
     compared = np.array([verdicts.compared for verdicts in criteria]).sum(axis=0)
     change = np.array([verdicts.change for verdicts in criteria]).sum(axis=0)
     means = change[compared > 0] / compared[compared > 0]
+    clusters = criteria[0].clusters_of(compared > 0)
+    if clusters is not None:
+        error, number = mean_error(means, clusters), len(np.unique(clusters))
+        if error is None:
+            return PooledEvidence(len(means), None, None, number)
+        return PooledEvidence(len(means), float(means.mean()), error.error, number, error.degrees)
     if len(means) < 2:
         return PooledEvidence(len(means), None, None)
     return PooledEvidence(len(means), float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means))))
 
 
-def flip_share(first: Codes, second: Codes) -> Estimate:
+def flip_share(first: Codes, second: Codes, clusters: Clusters = None) -> Estimate:
     """Compute the share of verdicts that differ between two runs of one judge, with its 95% Wilson interval.
 
-    This is the judge's noise. Chats with a failed call in either run are excluded.
+    This is the judge's noise. Chats with a failed call in either run are excluded. `clusters` : number of
+    each chat's cluster; the interval then counts clusters.
 
     >>> flip_share(np.array([0, 1, 1], dtype=np.int8), np.array([0, 1, 0], dtype=np.int8)).value
     0.3333333333333333
     """
     both = ~np.isin(first, OUTER) & ~np.isin(second, OUTER)
-    return proportion(int((first != second)[both].sum()), int(both.sum()), reason="no verdict in both runs")
+    numbers = None if clusters is None else _shared(clusters[both])
+    return share_of((first != second)[both], numbers, reason="no verdict in both runs")

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scipy.special import ndtri
-
+from alignment.comparison.core.codes import in_clusters
 from alignment.regression.core import advice
-from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence
+from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence, PooledEvidence
 from alignment.regression.core.policy import GatePolicy
 from alignment.reports.core.judge_side import judge_rates
 
@@ -57,7 +56,8 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
     Parameters
     ----------
     evidence : result of `count_evidence`. A single blocking criterion is decided by Tango's bound, several
-        by Holm's family of tests and by their mean.
+        by Holm's family of tests and by their mean. Where chats share clusters, every test, bound and minimum
+        counts clusters.
     policy : the limits.
 
     Returns
@@ -181,7 +181,8 @@ def _advice(findings: _Findings, evidence: Evidence, policy: GatePolicy) -> tupl
         return more, advice.NO_LABELS if more is None else advice.labels_needed(more)
     if more is None:
         return None, advice.TRADE
-    return more, f"at these rates {advice.labels_needed(more)}"
+    clustered = any(row.clusters for row in evidence.blocking)
+    return more, f"at these rates {advice.labels_needed(more, clustered=clustered)}"
 
 
 def _bound(evidence: Evidence, policy: GatePolicy) -> float | None:
@@ -202,7 +203,7 @@ def _family_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
     for row in evidence.blocking:
         if row.p_holm is not None and row.p_holm <= policy.family_alpha:
             yield f"{_got_worse(row)} ({chance(row.p_holm)} after Holm, limit {policy.family_alpha:g})"
-    pooled, limit = evidence.pooled, float(ndtri(policy.pooled_alpha))
+    pooled, limit = evidence.pooled, evidence.pooled.quantile(policy.pooled_alpha)
     if pooled.z is not None and pooled.mean is not None and pooled.z < limit:
         yield (
             f"over all criteria the candidate's accuracy is {points(-pooled.mean)} lower "
@@ -211,7 +212,11 @@ def _family_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
 
 
 def _got_worse(row: CriterionEvidence) -> str:
-    return f"{row.key} got worse: {row.broken} broken, {row.fixed} fixed of {row.n} chats"
+    return f"{row.key} got worse: {row.broken} broken, {row.fixed} fixed of {_chats(row)}"
+
+
+def _chats(row: CriterionEvidence) -> str:
+    return in_clusters(f"{row.n} chats", row.clusters)
 
 
 def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
@@ -219,25 +224,34 @@ def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) 
     (row,) = evidence.blocking
     if low is None:
         yield NO_CHATS
-    elif row.n < policy.single_minimum:
-        yield f"{row.key}: {row.n} labelled chats; {policy.single_minimum} are needed to pass alone"
+    elif row.units < policy.single_minimum:
+        labelled = in_clusters(f"{row.n} labelled chats", row.clusters)
+        unit = "" if row.clusters is None else " clusters"
+        yield f"{row.key}: {labelled}; {policy.single_minimum}{unit} are needed to pass alone"
     elif low <= -policy.single_margin:
         worst = _at_worst(low, policy)
-        yield f"{row.key}: {worst} on {row.n} chats (limit {signed(-policy.single_margin)})"
+        yield f"{row.key}: {worst} on {_chats(row)} (limit {signed(-policy.single_margin)})"
 
 
 def _family_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
     """Rule C: bound of the mean."""
-    if not evidence.pooled.chats:
+    pooled = evidence.pooled
+    if not pooled.chats:
         yield NO_CHATS
     elif low is None:
-        yield f"{evidence.pooled.chats} labelled chats are too few to estimate the mean change"
+        labelled = in_clusters(f"{pooled.chats} labelled chats", pooled.clusters)
+        yield f"{labelled} are too few to estimate the mean change"
     elif low <= -policy.pooled_margin:
-        yield f"over all criteria {_at_worst(low, policy)} (limit {signed(-policy.pooled_margin)})"
+        yield f"over all criteria {_mean_at_worst(pooled, low, policy)}"
 
 
 def _at_worst(low: float, policy: GatePolicy) -> str:
     return f"at worst {signed(low)} with {100 * (1 - policy.bound_alpha):g}% confidence"
+
+
+def _mean_at_worst(pooled: PooledEvidence, low: float, policy: GatePolicy) -> str:
+    on = "" if pooled.clusters is None else f" on {in_clusters(f'{pooled.chats} chats', pooled.clusters)}"
+    return f"{_at_worst(low, policy)}{on} (limit {signed(-policy.pooled_margin)})"
 
 
 def _drops(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
@@ -281,7 +295,7 @@ def _floors(row: CriterionEvidence, policy: GatePolicy) -> Iterator[tuple[str, b
     Missing verdicts count as wrong in the comparison with the champion. A criterion that the test does not
     revise is never worse here: noise would decide.
     """
-    before, after = judge_rates(row.before), judge_rates(row.after)
+    before, after = judge_rates(row.before.table), judge_rates(row.after.table)
     for name, key, answer in zip(("TPR", "TNR"), ("tpr", "tnr"), row.classes, strict=True):
         rate, old = after[key].value, before[key].value
         if rate is not None and rate < policy.floor:
@@ -308,13 +322,12 @@ def _missed(row: CriterionEvidence, missed: str, *, worse: bool, lost: str, kept
 
 def _harmless(evidence: Evidence, policy: GatePolicy, low: float) -> str:
     """Return the reason for a PASS."""
-    worst = _at_worst(low, policy)
     if len(evidence.blocking) == 1:
-        (row,) = evidence.blocking
-        counts = f"{row.key}: {row.fixed} fixed, {row.broken} broken of {row.n} chats"
+        (row,), worst = evidence.blocking, _at_worst(low, policy)
+        counts = f"{row.key}: {row.fixed} fixed, {row.broken} broken of {_chats(row)}"
         return f"{counts}; {worst} (limit {signed(-policy.single_margin)})"
-    limit = signed(-policy.pooled_margin)
-    return f"no criterion got significantly worse; over all criteria {worst} (limit {limit})"
+    mean = _mean_at_worst(evidence.pooled, low, policy)
+    return f"no criterion got significantly worse; over all criteria {mean}"
 
 
 def chance(p_value: float) -> str:

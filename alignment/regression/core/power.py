@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, gammaln, xlogy
 
+from alignment.comparison.core.codes import in_clusters
 from alignment.regression.core.policy import GatePolicy
 from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, need_of
 
@@ -45,8 +46,11 @@ def chance_found(n: int, *, loss: float, alpha: float, changing: float = CHANGIN
     return float(np.dot(weights[weights > 1e-9], power))
 
 
-def gate_power(n: int, *, criteria: int, policy: GatePolicy) -> str:
+def gate_power(n: int, *, criteria: int, policy: GatePolicy, clusters: int | None = None) -> str:
     """Describe the power with `n` labelled chats and `criteria` blocking criteria in one sentence.
+
+    `clusters` : number of clusters of these chats; None without. The power is then the least possible, that
+    of so many chats: how much a cluster's chats change together is known only after the test.
 
     >>> gate_power(100, criteria=1, policy=GatePolicy())
     'With 100 labelled chats a loss of 6 points is mostly found (69%).'
@@ -54,20 +58,29 @@ def gate_power(n: int, *, criteria: int, policy: GatePolicy) -> str:
     'With 100 labelled chats a loss of 6 points of one criterion is mostly missed (found in 14%).'
     >>> gate_power(40, criteria=1, policy=GatePolicy())
     '40 labelled chats are too few to pass. Label 60 more for the gate, 100 in all.'
+    >>> gate_power(400, criteria=1, policy=GatePolicy(), clusters=80)
+    '400 labelled chats in 80 clusters are too few to pass. Label chats of 20 more clusters for the gate.'
+    >>> gate_power(400, criteria=1, policy=GatePolicy(), clusters=100)
+    'With 400 labelled chats in 100 clusters a loss of 6 points is mostly found (at least 69%).'
     """
+    units = n if clusters is None else clusters
+    chats = in_clusters(f"{n:,} labelled chats", clusters)
     if criteria == 0:
         return "No criterion of this test can block: for information only."
-    if criteria == 1 and n < policy.single_minimum:
+    if criteria == 1 and units < policy.single_minimum:
         least = Minimums(gate_alone=policy.single_minimum)
-        more = need_of(Decision.GATE_ALONE, LabelCounts(n, 0), least).missing_chats
-        start = f"{n:,} labelled chats are too few to pass"
-        return f"{start}. Label {more:,} more for the gate, {least.gate_alone:,} in all."
+        more = need_of(Decision.GATE_ALONE, LabelCounts(units, 0), least).missing_chats
+        if clusters is not None:
+            other = f"{more:,} more cluster{'' if more == 1 else 's'}"
+            return f"{chats} are too few to pass. Label chats of {other} for the gate."
+        return f"{chats} are too few to pass. Label {more:,} more for the gate, {least.gate_alone:,} in all."
     alpha = policy.single_alpha if criteria == 1 else policy.family_alpha / criteria
-    power = chance_found(min(n, MANY), loss=LOSS, alpha=alpha)
+    power = chance_found(min(units, MANY), loss=LOSS, alpha=alpha)
     words = next(words for least, words in WORDS if power >= least)
-    share = f"{power:.0%}" if "found" in words else f"found in {power:.0%}"
+    share = f"{'' if clusters is None else 'at least '}{power:.0%}"
+    share = share if "found" in words else f"found in {share}"
     which = "" if criteria == 1 else " of one criterion"
-    return f"With {n:,} labelled chats a loss of {100 * LOSS:.0f} points{which} {words} ({share})."
+    return f"With {chats} a loss of {100 * LOSS:.0f} points{which} {words} ({share})."
 
 
 def _power(changed: int, share: float, alpha: float) -> float:

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from alignment.comparison.core.codes import in_clusters
 from alignment.regression.core.advice import labels_needed
-from alignment.regression.core.evidence import CriterionEvidence, Evidence
+from alignment.regression.core.evidence import CriterionEvidence, Evidence, JudgeCounts
 from alignment.regression.core.gate import Decision
 from alignment.regression.core.unread import no_verdict_words
+from alignment.reports.core.clustered import clustered_statistics
 from alignment.reports.core.judge_side import judge_statistics
 from alignment.reports.core.registry import Table, columns
-from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import RESAMPLES
 
@@ -20,6 +21,7 @@ NO_VERDICT_NOTE = (
     "No verdict: answers other than True and False. They count as wrong chats; TPR, TNR and the other rates "
     "exclude them."
 )
+CLUSTER_NOTE = "Chats of one cluster belong together: tests and intervals count clusters, not chats."
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,7 +44,13 @@ def regression_body(
         "more_labels": decision.more_labels,
         "bound": decision.bound,
         "criteria": [_criterion(row, (noise or {}).get(row.key), seed) for row in evidence.criteria],
-        "pooled": {"chats": pooled.chats, "change": pooled.mean, "error": pooled.error, "z": pooled.z},
+        "pooled": {
+            "chats": pooled.chats,
+            "clusters": pooled.clusters,
+            "change": pooled.mean,
+            "error": pooled.error,
+            "z": pooled.z,
+        },
         "bootstrap": {"seed": seed, "resamples": RESAMPLES},
     }
 
@@ -53,6 +61,7 @@ def _criterion(criterion: CriterionEvidence, noise: Estimate | None, seed: int) 
         "key": criterion.key,
         "tier": criterion.tier,
         "n": criterion.n,
+        "clusters": criterion.clusters,
         "left_out": criterion.left_out,
         "fixed": criterion.fixed,
         "broken": criterion.broken,
@@ -61,8 +70,9 @@ def _criterion(criterion: CriterionEvidence, noise: Estimate | None, seed: int) 
         "change": criterion.difference.as_json(),
         "p_worse": criterion.p_worse,
         "p_holm": criterion.p_holm,
-        "before": _judge(criterion, criterion.before, criterion.no_verdict_before, seed),
-        "after": _judge(criterion, criterion.after, criterion.no_verdict_after, seed),
+        "changed": criterion.changed.as_json(),
+        "before": _judge(criterion.before, criterion.n, seed),
+        "after": _judge(criterion.after, criterion.n, seed),
         "classes": [
             {
                 "human": row.answer,
@@ -78,16 +88,19 @@ def _criterion(criterion: CriterionEvidence, noise: Estimate | None, seed: int) 
     }
 
 
-def _judge(
-    criterion: CriterionEvidence, table: Confusion, no_verdict: Mapping[str, int], seed: int
-) -> dict[str, Any]:
+def _judge(counts: JudgeCounts, n: int, seed: int) -> dict[str, Any]:
     """Confusion matrix and statistics of one judge; `no_verdict` counts answers other than True and False."""
-    every = judge_statistics(table, seed=seed)
+    table = counts.table
+    if counts.clustered is None:
+        every = judge_statistics(table, seed=seed)
+    else:
+        every = clustered_statistics(counts.clustered, table, seed=seed)
     statistics = {one.key: every[one.key] for one in columns(Table.REGRESSION)}
     return {
         "confusion": {"tp": table.tp, "fn": table.fn, "fp": table.fp, "tn": table.tn},
-        "no_verdict": criterion.n - table.n,
-        "no_verdict_by": dict(no_verdict),
+        "no_verdict": n - table.n,
+        "no_verdict_by": dict(counts.no_verdict),
+        "right": counts.right.as_json(),
         **{name: estimate.as_json() for name, estimate in statistics.items()},
         "undefined": undefined_reasons(statistics),
     }
@@ -124,6 +137,8 @@ def markdown_summary(answer: Mapping[str, Any], *, title: str) -> str:
     lines += _table(names, [_row(row) for row in answer.get("criteria", ())])
     if any(row[side]["no_verdict"] for row in answer.get("criteria", ()) for side in ("before", "after")):
         lines += ["", NO_VERDICT_NOTE]
+    if any(row.get("clusters") for row in answer.get("criteria", ())):
+        lines += ["", CLUSTER_NOTE]
     if tests := answer.get("tests"):
         lines += ["", "All tests of this candidate:"]
         names = ["test", "set", "split", "gate", "decided", "policy", "note"]
@@ -207,7 +222,7 @@ def _row(row: Mapping[str, Any]) -> list[str]:
         f"{_number(row['before'].get(one.key))} → {_number(row['after'].get(one.key))}"
         for one in columns(Table.REGRESSION)
     ]
-    counts = [str(row[name]) for name in ("n", "fixed", "broken")]
+    counts = [in_clusters(str(row["n"]), row.get("clusters")), str(row["fixed"]), str(row["broken"])]
     no_verdict = f"{no_verdict_words(row['before'])} → {no_verdict_words(row['after'])}"
     return [f"`{row['key']}`", *counts, no_verdict, *rates, _change(row["change"])]
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
-from alignment.regression.core.evidence import Bools, PairedVerdicts
+from alignment.regression.core.evidence import Bools, PairedVerdicts, paired_difference
+from alignment.statistics.design_effect import EffectivePairs
 from alignment.statistics.estimates import Estimate
-from alignment.statistics.paired_tests import PairedTable, tango_interval
+from alignment.statistics.paired_tests import PairedTable
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,14 @@ class TopicChange:
 
     topics: tuple[int, ...]
     table: PairedTable
+    pairs: EffectivePairs
 
     @property
     def difference(self) -> Estimate:
         """Candidate minus champion accuracy, with Tango's 95% interval; undefined for few chats."""
         if self.table.n < MINIMUM_HOLDOUT_CHATS:
             return Estimate(None, reason=f"fewer than {MINIMUM_HOLDOUT_CHATS} chats")
-        return Estimate(self.table.difference, tango_interval(self.table))
+        return paired_difference(self.table, self.pairs)
 
 
 def changes_by_topic(
@@ -60,11 +62,16 @@ def changes_by_topic(
     if together is None:
         return []
     alone = [(one,) for one in present if one not in together]
-    rows = [TopicChange(names, verdicts.table(np.isin(topics, names))) for names in alone]
+    rows = [_change(verdicts, names, topics) for names in alone]
     rows.sort(key=lambda row: -row.table.n)
     if together:
-        rows.append(TopicChange(tuple(together), verdicts.table(np.isin(topics, together))))
+        rows.append(_change(verdicts, tuple(together), topics))
     return rows
+
+
+def _change(verdicts: PairedVerdicts, names: tuple[int, ...], topics: NDArray[np.int64]) -> TopicChange:
+    among = np.isin(topics, names)
+    return TopicChange(names, verdicts.table(among), verdicts.pairs(among))
 
 
 def _merged_topics(held: dict[int, int]) -> Sequence[int] | None:

@@ -14,7 +14,6 @@ from alignment.models.regressions import RegressionTest
 from alignment.regression.core import advice_of
 from alignment.regression.queries.holdout_access import openings_of
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
-from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from common import plots
 from evaluation.models.judges import JudgePrompt
@@ -189,8 +188,8 @@ def _cells(test: RegressionTest, key: str) -> dict[str, str]:
 def _rates(counts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the statistics before and after, accuracy first, because the gate tests it."""
     n = counts["n"]
-    before, after = (
-        {**counts[side], "accuracy": proportion(right, n, reason="no chat").as_json()}
+    before, after = (  # old tests did not store the share right
+        {**counts[side], "accuracy": counts[side].get("right") or _share(right, n)}
         for side, right in (
             ("before", counts["still_right"] + counts["broken"]),
             ("after", counts["still_right"] + counts["fixed"]),
@@ -243,12 +242,16 @@ def _points(before: float | None, after: float | None) -> float | None:
 
 def _flips(counts: dict[str, Any]) -> dict[str, Any]:
     """Compare the share of changed verdicts with the judge's noise; `within` if not significantly larger."""
-    changed: Estimate = proportion(counts["fixed"] + counts["broken"], counts["n"], reason="no chat")
+    changed = counts.get("changed") or _share(counts["fixed"] + counts["broken"], counts["n"])
     noise = counts["noise"]
     within = None
-    if noise is not None and noise["high"] is not None and changed.interval is not None:
-        within = changed.interval.low <= noise["high"]
-    return {"changed": changed.as_json(), "noise": noise, "within": within}
+    if noise is not None and noise["high"] is not None and changed["low"] is not None:
+        within = changed["low"] <= noise["high"]
+    return {"changed": changed, "noise": noise, "within": within}
+
+
+def _share(chats: int, n: int) -> dict[str, Any]:
+    return dict(proportion(chats, n, reason="no chat").as_json())
 
 
 def _row(role: str, run: Run) -> RunRow:

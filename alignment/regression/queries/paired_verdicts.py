@@ -16,10 +16,14 @@ from evaluation.models.runs import Run
 
 @dataclass(frozen=True, slots=True)
 class PairedAnswers:
-    """External chat ids in the order of the runs, and the criteria of both judges with arrays by chat."""
+    """External chat ids in the order of the runs, and the criteria of both judges with arrays by chat.
+
+    clusters : number of each chat's cluster; None if every chat is alone.
+    """
 
     chat_ids: Sequence[str]
     criteria: tuple[PairedVerdicts, ...]
+    clusters: Clusters
 
 
 def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> PairedAnswers:
@@ -34,7 +38,7 @@ def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> P
         _paired(row, verdicts.get(row.spec.key), data.clusters, revised=revised in ("", row.spec.key))
         for row in data.criteria
     )
-    return PairedAnswers(data.chat_ids, tuple(pair for pair in pairs if pair is not None))
+    return PairedAnswers(data.chat_ids, tuple(pair for pair in pairs if pair is not None), data.clusters)
 
 
 def judge_codes(run: Run, *, only: str = "") -> dict[str, Codes]:
@@ -57,4 +61,5 @@ def _paired(
         ceiling=leave_one_rater_out(human.counts).balanced_accuracy,
         revised=revised,
         problem=label_problem(human, policy=POLICY, seed=SEED, clusters=clusters),
+        clusters=clusters,
     )

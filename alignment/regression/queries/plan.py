@@ -1,17 +1,17 @@
 """Facts for the start form of a test: labels, holdout, versions and baselines."""
 
-from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import GatePolicy
 from alignment.reports.queries.label_minimums import label_minimums
-from alignment.statistics.label_needs import LabelCounts, Minimums, label_summary, needs
+from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, label_summary, needs
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import FINISHED, Run
 from evaluation.prompts.queries.versions import champions
@@ -23,24 +23,37 @@ from labeling.models.rubric import Criterion, Tier
 
 @dataclass(frozen=True, slots=True)
 class LabelledChats:
-    """Numbers of chats with human True and False on a criterion; `minimums`: what the policies require."""
+    """Numbers of chats with human True and False on a criterion; `minimums`: what the policies require.
+
+    clusters : number of their clusters; None if no two of these chats share one.
+    """
 
     criterion: Criterion
     true: int
     false: int
     minimums: Minimums
+    clusters: int | None = None
 
     @property
     def more(self) -> str:
         """The labels that a status, ±6 points and the gate need, in words; '' if there are enough."""
-        return label_summary(
-            needs(LabelCounts(self.true, self.false, tier=self.criterion.tier), self.minimums)
-        )
+        every = needs(LabelCounts(self.true, self.false, tier=self.criterion.tier), self.minimums)
+        if self.clusters is None:
+            return label_summary(every)
+        chats = label_summary(need for need in every if need.decision != Decision.GATE_ALONE)
+        more = self.minimums.gate_alone - self.clusters if self.blocks else 0
+        clusters = f"{more:,} more cluster{'' if more == 1 else 's'} for the gate" if more > 0 else ""
+        return ", ".join(filter(None, (chats, clusters)))
 
     @property
     def n(self) -> int:
         """Labelled chats."""
         return self.true + self.false
+
+    @property
+    def units(self) -> int:
+        """Labelled chats, or their clusters: what the gate counts."""
+        return self.n if self.clusters is None else self.clusters
 
     @property
     def blocks(self) -> bool:
@@ -60,15 +73,28 @@ def labelled_chats(
     counted = Consensus.objects.filter(
         chat__in=scope.chat_ids, criterion__in=rows, state__in=("true", "false")
     )
-    counts: dict[int, dict[str, int]] = defaultdict(dict)
-    for criterion, state, n in (
-        counted.values_list("criterion_id", "state").annotate(n=Count("pk")).order_by()
-    ):
-        counts[criterion][state] = n
+    named = Q(chat__cluster__gt="")
+    counts = (
+        counted.values("criterion_id")
+        .order_by()
+        .annotate(
+            true=Count("pk", filter=Q(state="true")),
+            false=Count("pk", filter=Q(state="false")),
+            alone=Count("pk", filter=~named),
+            clusters=Count("chat__cluster", filter=named, distinct=True),
+        )
+    )
+    found = {row["criterion_id"]: row for row in counts}
     by_key = {row.key: row for row in rows}
-    pairs = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
     minimums = replace(label_minimums(), gate_alone=policy.single_minimum)
-    return [LabelledChats(row, n.get("true", 0), n.get("false", 0), minimums) for row, n in pairs]
+    return [_labelled(by_key[key], found.get(by_key[key].pk), minimums) for key in keys if key in by_key]
+
+
+def _labelled(row: Criterion, counts: Mapping[str, Any] | None, minimums: Minimums) -> LabelledChats:
+    if counts is None:
+        return LabelledChats(row, 0, 0, minimums)
+    true, false, units = counts["true"], counts["false"], counts["alone"] + counts["clusters"]
+    return LabelledChats(row, true, false, minimums, None if units == true + false else units)
 
 
 def opens_holdout(*, chat_set: ChatSet, split: str) -> bool:

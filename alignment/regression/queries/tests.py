@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from alignment.comparison.core.codes import in_clusters
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.regression.core import Evidence, GatePolicy, advice_of, count_evidence, no_verdict_words
 from alignment.regression.queries.paired_verdicts import paired_answers
@@ -104,7 +105,8 @@ def regression_text(test: RegressionTest) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     rates = [f"{name} {_share(row['before'][key])} → {_share(row['after'][key])}" for name, key in RATES]
-    counts = f"{row['fixed']} fixed, {row['broken']} broken of {row['n']}"
+    n = in_clusters(str(row["n"]), row.get("clusters"))
+    counts = f"{row['fixed']} fixed, {row['broken']} broken of {n}"
     before, after = no_verdict_words(row["before"]), no_verdict_words(row["after"])
     return f"{row['key']}: {counts}; no verdict {before} → {after}; {', '.join(rates)}"
 

@@ -220,10 +220,12 @@ def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User
     criteria = [row.criterion for row in counts]
     opened = holdout_uses(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []
     blocking = [row for row in counts if row.blocks]
+    fewest = min(blocking, key=lambda row: row.units, default=None)
     power = gate_power(
-        min((row.n for row in blocking), default=0),
+        fewest.n if fewest else 0,
         criteria=len(blocking),
         policy=policy,
+        clusters=fewest.clusters if fewest else None,
     )
     return Outlook(counts, power, opens, next(iter(opened), None))
 

@@ -1,9 +1,11 @@
 """A judge's statistics and pass rates on one criterion where chats belong together: clusters are units."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import Codes, CriterionData, HumanCode, JudgeCode
 from alignment.reports.core.judge_side import (
     BOOTSTRAPPED,
     NAMES,
@@ -28,43 +30,60 @@ from alignment.statistics.macro_rates import ClassCounts, macro_rates
 Clusters = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class ClusteredAnswers:
+    """A judge's right answers, and all its answers, by cluster of chats."""
+
+    right: ClassCounts
+    n: ClassCounts
+
+    @classmethod
+    def of(cls, human: Codes, judge: Codes, clusters: Clusters) -> "ClusteredAnswers":
+        """Count chats with True or False of both; codes and numbers of clusters, shape (chats,)."""
+        human, judge = human[np.newaxis], judge[np.newaxis]
+        compared = judge <= JudgeCode.FALSE
+        true, false = compared & (human == HumanCode.TRUE), compared & (human == HumanCode.FALSE)
+        right = human == judge  # the codes of True and False are equal
+        return cls(
+            ClassCounts.of(true=true & right, false=false & right, clusters=clusters),
+            ClassCounts.of(true=true, false=false, clusters=clusters),
+        )
+
+    @property
+    def rates(self) -> dict[str, Estimate]:
+        """Accuracy, balanced accuracy, TPR and TNR."""
+        return macro_rates(self.right, self.n, reason=NO_PAIR)
+
+
 def clustered_statistics(
-    data: CriterionData, table: Confusion, clusters: Clusters, *, seed: int, resamples: int = RESAMPLES
+    answers: ClusteredAnswers, table: Confusion, *, seed: int, resamples: int = RESAMPLES
 ) -> dict[str, Estimate]:
     """Compute every statistic of the judge as `judge_statistics` does, with clusters of chats as units.
 
     Parameters
     ----------
-    data : one criterion with verdicts. table : its human answers against verdicts.
-    clusters : number of each chat's cluster, shape (chats,).
+    answers : by cluster. table : human answers against verdicts, of all these clusters.
     seed, resamples : settings of the bootstrap, which resamples clusters.
 
     Returns
     -------
     dict of Estimate : shares with Wilson's interval on the effective number of answers (`mean_share`).
     """
-    assert data.judge is not None  # noqa: S101  a run's report
-    human, judge = data.human[np.newaxis], data.judge[np.newaxis]
-    compared = judge <= JudgeCode.FALSE
-    true, false = compared & (human == HumanCode.TRUE), compared & (human == HumanCode.FALSE)
-    right = human == judge  # the codes of True and False are equal
-    n = ClassCounts.of(true=true, false=false, clusters=clusters)
-    hits = ClassCounts.of(true=true & right, false=false & right, clusters=clusters)
-    rates = macro_rates(hits, n, reason=NO_PAIR)
-    said_true = hits.true + n.false - hits.false
+    right, n, rates = answers.right, answers.n, answers.rates
+    said_true = right.true + n.false - right.false
     estimates = {
         **rates,
-        "precision": mean_share(hits.true, said_true, reason=NO_JUDGE_TRUE if table.n else NO_PAIR).estimate,
-        **_bootstrapped(hits, n, table, seed=seed, resamples=resamples),
+        "precision": mean_share(right.true, said_true, reason=NO_JUDGE_TRUE if table.n else NO_PAIR).estimate,
+        **_bootstrapped(right, n, table, seed=seed, resamples=resamples),
         "pabak": doubled(rates["accuracy"]),
     }
     return {name: estimates[name] for name in NAMES}
 
 
 def _bootstrapped(
-    hits: ClassCounts, n: ClassCounts, table: Confusion, *, seed: int, resamples: int
+    right: ClassCounts, n: ClassCounts, table: Confusion, *, seed: int, resamples: int
 ) -> dict[str, Estimate]:
-    cells = np.concatenate([hits.true, n.true - hits.true, n.false - hits.false, hits.false]).T
+    cells = np.concatenate([right.true, n.true - right.true, n.false - right.false, right.false]).T
     clusters = patterns(cells)
     pseudo = half_of_each(table.n / max(1, int(clusters.chats.sum())))
     resampled = resample_chats(clusters.rows, clusters.chats, seed=seed, resamples=resamples, pseudo=pseudo)

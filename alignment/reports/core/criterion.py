@@ -8,6 +8,7 @@ from alignment.comparison.core.codes import Clusters, CriterionData, HumanCode, 
 from alignment.comparison.core.tally import Tally, tally
 from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.clustered import (
+    ClusteredAnswers,
     clustered_human_rate,
     clustered_judge_rate,
     clustered_statistics,
@@ -194,7 +195,9 @@ def _judge_statistics(parts: _Input) -> dict[str, Estimate]:
     if parts.by_verdict:
         return weighted_statistics(parts.data, parts.tally, seed=parts.seed)
     if parts.clusters is not None:
-        return clustered_statistics(parts.data, parts.tally.table, parts.clusters, seed=parts.seed)
+        assert parts.data.judge is not None  # noqa: S101  a run's report
+        answers = ClusteredAnswers.of(parts.data.human, parts.data.judge, parts.clusters)
+        return clustered_statistics(answers, parts.tally.table, seed=parts.seed)
     return judge_statistics(parts.tally.table, seed=parts.seed)
 
 
