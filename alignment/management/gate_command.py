@@ -4,7 +4,7 @@ from argparse import ArgumentError, ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -40,7 +40,7 @@ class GateCommand(WorkbenchCommand):
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         refuse = parser.error
 
-        def refuse_in_files(message: str) -> NoReturn:
+        def refuse_in_files(message: str) -> None:
             with suppress(InputProblem):
                 _write_problem(_files(self.argv), message, ExitCode.WRONG_INPUT)
             refuse(message)

@@ -71,7 +71,9 @@ def test_a_filter_that_a_change_has_emptied_counts_none(compared: Compared, lead
     assert "0 disagreements in this filter" in words_of(lead, f"{COUNTS}{POLITE}&cause=none")
 
 
-def test_the_fragment_counts_what_its_reader_may_see(compared: Compared, lead: Client, author: Client) -> None:
+def test_the_fragment_counts_what_its_reader_may_see(
+    compared: Compared, lead: Client, author: Client
+) -> None:
     misalignments_refresh(compared.run)
     assert "8 disagreements in this filter" in words_of(lead, COUNTS + POLITE)
     assert "6 disagreements in this filter" in words_of(author, COUNTS + POLITE)  # two are held out
@@ -83,8 +85,9 @@ def test_the_fragment_counts_what_its_reader_may_see(compared: Compared, lead: C
 
 def test_the_fragment_links_as_the_page_does(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
+    query = "?owner=nobody&item=1&page=1"
     links = [
-        re.findall(r'href="(\?[^"]*criterion=[^"]*)"', text_of(lead.get(f"{address}?owner=nobody&item=1&page=1")))
+        re.findall(r'href="(\?[^"]*criterion=[^"]*)"', text_of(lead.get(address + query)))
         for address in (COUNTS, LIST)
     ]
     assert links[0] and set(links[0]) <= set(links[1])
