@@ -20,7 +20,7 @@ FULL = bool(os.environ.get("LACE_BENCH_FULL"))
 CALLS = {"direct": 1, "reflection": 2, "debate": 3}  # of one unit
 BEHIND = 0.9  # of what the bare loop reaches
 CPU_MS, PEAK_MB, FLAT = 2.0, 150.0, 1.1
-CPU_BESIDE = 1.25  # times the bare loop's CPU; holds on a slow machine as well
+CPU_BESIDE = 1.25  # times the bare loop's CPU, which depends on the machine as ours does
 FEW, MANY = 1000, 20_000 if FULL else 4000
 
 

@@ -49,10 +49,8 @@ class GateCommand(WorkbenchCommand):
         return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add = parser.add_argument
-        add("--junit", type=Path, metavar="FILE", help="write the result as a JUnit file")
-        add("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown")
-        add(
+        _add_files(parser)
+        parser.add_argument(
             "--junit-inconclusive",
             choices=["failure", "skipped"],
             default="failure",
@@ -109,11 +107,15 @@ def _release_lines(answer: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _add_files(parser: ArgumentParser) -> None:
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the result as a JUnit file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown")
+
+
 def _files(argv: Sequence[str]) -> dict[str, Any]:
     """The files named by arguments of which others are wrong; none if these are wrong themselves."""
     parser = ArgumentParser(add_help=False, exit_on_error=False)
-    for name in ("--junit", "--markdown"):
-        parser.add_argument(name, type=Path)
+    _add_files(parser)
     with suppress(ArgumentError):
         return vars(parser.parse_known_args(argv)[0])
     return {"junit": None, "markdown": None}

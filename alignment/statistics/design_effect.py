@@ -178,12 +178,10 @@ def mean_difference(first: Counts, second: Counts, n: Counts, *, reason: str) ->
     first, second, n = (_with_answers(counts, n) for counts in (first, second, n))
     if not n.size:
         return MeanShare(Estimate(None, reason=reason), np.zeros(units))
-    pairs, errors = _pairs(first, second, n)
+    value, pairs, errors = _pairs(first, second, n)
     score = float(tango_z(pairs.first, pairs.second, pairs.n, at=0.0))
     interval = tango_bounds(pairs.first, pairs.second, pairs.n, degrees=pairs.degrees)
     p = float(2 * stdtr(pairs.degrees, -abs(score)))
-    totals = n.sum(axis=1)
-    value = float((first.sum(axis=1) / totals).mean()) - float((second.sum(axis=1) / totals).mean())
     return MeanShare(Estimate(value, interval), errors, pairs.degrees, p)
 
 
@@ -201,28 +199,31 @@ def effective_pairs(first: Counts, second: Counts, n: Counts) -> EffectivePairs:
     present = n > 0
     if not present.any():
         return EffectivePairs(0, 0, 0)
-    pairs, _ = _pairs(*(counts[np.newaxis, present] for counts in (first, second, n)))
+    _, pairs, _ = _pairs(*(counts[np.newaxis, present] for counts in (first, second, n)))
     return pairs
 
 
-def mean_error(values: Floats, clusters: NDArray[np.int64]) -> MeanError | None:
+def mean_error(values: Floats, clusters: NDArray[np.int64] | None) -> MeanError | None:
     """Standard error of the mean of values on chats, with clusters of chats as units as in `mean_share`.
 
-    `values`, `clusters` : of each chat, shape (chats,). None with fewer than two clusters.
+    `values`, `clusters` : of each chat, shape (chats,); no clusters leave each chat alone. None with fewer
+    than two units.
 
-    >>> alone = mean_error(np.array([1.0, 0.0, 1.0]), np.arange(3))
+    >>> alone = mean_error(np.array([1.0, 0.0, 1.0]), None)
     >>> copies = mean_error(np.array([1.0, 0.0, 1.0] * 2), np.array([0, 1, 2] * 2))
     >>> round(alone.error, 3), round(copies.error, 3), copies.degrees
     (0.333, 0.333, 2.0)
     """
-    _, numbers, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
-    present, chats = len(sizes), len(values)
+    chats = len(values)
+    named = np.arange(chats) if clusters is None else clusters
+    _, numbers, sizes = np.unique(named, return_inverse=True, return_counts=True)
+    present = len(sizes)
     if present < 2:
         return None
+    if present == chats:
+        return MeanError(float(values.std(ddof=1) / np.sqrt(chats)))
     units = chats**2 / float((sizes**2).sum())
     single = float(values.var()) * units / (units - 1)
-    if present == chats:
-        return MeanError(math.sqrt(single / chats))
     variance = alike = single / units
     if present >= MINIMUM_CHATS:
         change = np.bincount(numbers, values - values.mean()) / (chats - sizes)
@@ -230,8 +231,8 @@ def mean_error(values: Floats, clusters: NDArray[np.int64]) -> MeanError | None:
     return MeanError(math.sqrt(variance), max(1.0, units - 1))
 
 
-def _pairs(first: Counts, second: Counts, n: Counts) -> tuple[EffectivePairs, Floats]:
-    """Effective pairs in the mean over strata, and what each unit adds to its error; (strata, units)."""
+def _pairs(first: Counts, second: Counts, n: Counts) -> tuple[float, EffectivePairs, Floats]:
+    """Mean difference over strata, its effective pairs, and what each unit adds to its error."""
     totals = n.sum(axis=1)
     wins, losses = first.sum(axis=1), second.sum(axis=1)
     by_stratum = (wins - losses) / totals
@@ -245,7 +246,7 @@ def _pairs(first: Counts, second: Counts, n: Counts) -> tuple[EffectivePairs, Fl
         independent=moved_won + moved_lost - (moved_won - moved_lost) ** 2,
     )
     pairs = EffectivePairs(won * effective.n, lost * effective.n, effective.n, effective.degrees)
-    return pairs, effective.errors
+    return value, pairs, effective.errors
 
 
 def by_cluster(counts: Counts, clusters: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from alignment.regression.core.result import (
     markdown_summary,
     regression_body,
 )
-from alignment.regression.core.unread import no_verdict_words, state_words
+from alignment.regression.core.unread import no_verdict_words
 
 __all__ = [
     "CELLS",
@@ -47,5 +47,4 @@ __all__ = [
     "markdown_summary",
     "no_verdict_words",
     "regression_body",
-    "state_words",
 ]

@@ -191,6 +191,11 @@ class MissingVerdicts:
         """Labelled chats on which the candidate has no verdict."""
         return sum(self.candidate.values())
 
+    @property
+    def unread(self) -> int:
+        """Answers of the candidate that cannot be read; they count as wrong."""
+        return sum(self.candidate[code.name.lower()] for code in _UNREAD)
+
     def share_above(self, limit: float) -> bool:
         """Tell whether more than this share of the labelled chats lack a verdict of either judge."""
         most = max(self.of_champion, self.of_candidate, self.uncompared)
@@ -459,14 +464,10 @@ def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
     change = np.array([verdicts.change for verdicts in criteria]).sum(axis=0)
     means = change[compared > 0] / compared[compared > 0]
     clusters = criteria[0].clusters_of(compared > 0)
-    if clusters is not None:
-        error, number = mean_error(means, clusters), len(np.unique(clusters))
-        if error is None:
-            return PooledEvidence(len(means), None, None, number)
-        return PooledEvidence(len(means), float(means.mean()), error.error, number, error.degrees)
-    if len(means) < 2:
-        return PooledEvidence(len(means), None, None)
-    return PooledEvidence(len(means), float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means))))
+    error, number = mean_error(means, clusters), None if clusters is None else len(np.unique(clusters))
+    if error is None:
+        return PooledEvidence(len(means), None, None, number)
+    return PooledEvidence(len(means), float(means.mean()), error.error, number, error.degrees)
 
 
 def flip_share(first: Codes, second: Codes, clusters: Clusters = None) -> Estimate:

@@ -272,8 +272,7 @@ def _class_loss(row: ClassChange) -> str:
 
 def _mostly_unread(row: CriterionEvidence) -> bool:
     """Whether unread answers of the candidate, which count as wrong, may be most of its broken chats."""
-    unread = sum(n for state, n in row.missing.candidate.items() if state not in ("failed", "none"))
-    return 2 * unread > row.broken > 0
+    return 2 * row.missing.unread > row.broken > 0
 
 
 def _missing(row: CriterionEvidence) -> Iterator[str]:

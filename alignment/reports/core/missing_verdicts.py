@@ -1,6 +1,7 @@
 """Notices about chats without a verdict: of an imported judge, or of a run that has not ended."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 NAMED = 3
@@ -8,15 +9,16 @@ NO_VERDICT = "have no verdict"
 NOT_YET = "not judged yet"
 
 
-def missing_verdicts(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list[str]:
+def missing_verdicts(
+    criteria: Sequence[Mapping[str, Any]], *, chats: int, names: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """Return a notice if chats have no verdict, labelled or not; with criteria named where they differ.
-
-    A criterion is named by its `name` if it has one, else by its key.
 
     Parameters
     ----------
     criteria : the report's criteria; those of a report stored without `without_verdict` count as complete.
     chats : number of chats in the report.
+    names : of the criteria by key; without one the key stands in the notice.
 
     Examples
     --------
@@ -26,10 +28,13 @@ def missing_verdicts(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> li
     ...                   {"key": "refund", "without_verdict": 20}], chats=400)
     ['20 of 400 chats have no verdict on refund']
     """
-    return _notice(criteria, "without_verdict", "has no verdict" if chats == 1 else NO_VERDICT, chats)
+    words = "has no verdict" if chats == 1 else NO_VERDICT
+    return _notice(criteria, "without_verdict", words, chats, names)
 
 
-def not_judged_yet(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list[str]:
+def not_judged_yet(
+    criteria: Sequence[Mapping[str, Any]], *, chats: int, names: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """Return a notice if verdicts of the run may still come; the parameters are those of `missing_verdicts`.
 
     Examples
@@ -37,7 +42,7 @@ def not_judged_yet(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list
     >>> not_judged_yet([{"key": "polite", "not_judged_yet": 200}], chats=400)
     ['200 of 400 chats not judged yet']
     """
-    return _notice(criteria, "not_judged_yet", NOT_YET, chats)
+    return _notice(criteria, "not_judged_yet", NOT_YET, chats, names)
 
 
 def pending_caution(missing: int, *, chats: int) -> str:
@@ -49,8 +54,10 @@ def pending_caution(missing: int, *, chats: int) -> str:
     return f"{missing:,} of {_chats(chats)} {NOT_YET}: the figures may change" if missing else ""
 
 
-def _notice(criteria: Sequence[Mapping[str, Any]], count: str, words: str, chats: int) -> list[str]:
-    missing = [(int(row.get(count) or 0), str(row.get("name", row["key"]))) for row in criteria]
+def _notice(
+    criteria: Sequence[Mapping[str, Any]], count: str, words: str, chats: int, names: Mapping[str, str]
+) -> list[str]:
+    missing = [(int(row.get(count) or 0), names.get(row["key"], row["key"])) for row in criteria]
     numbers = {n for n, _ in missing}
     if not any(numbers):
         return []

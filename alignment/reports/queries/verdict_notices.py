@@ -12,6 +12,6 @@ def verdict_notices(criteria: Sequence[Mapping[str, Any]], scope: Scope, *, chat
     """Return the notice on chats that an imported judge has not, or a run has not yet, judged."""
     if scope.run is None:
         return []
-    if scope.run.purpose == Run.Purpose.IMPORT:
-        return missing_verdicts(criteria, chats=chats)
-    return not_judged_yet(criteria, chats=chats)
+    names = {row.key: row.name for row in scope.criteria}
+    imported = scope.run.purpose == Run.Purpose.IMPORT
+    return (missing_verdicts if imported else not_judged_yet)(criteria, chats=chats, names=names)
