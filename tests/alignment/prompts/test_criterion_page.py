@@ -64,7 +64,20 @@ def test_a_version_is_a_draft_until_it_is_tested(compared: Compared) -> None:
 def test_its_newest_test_decides_what_it_is(compared: Compared, result: str, state: str) -> None:
     promote(a_version(polite()))
     tried = a_version(polite())
-    a_test(tried, compared.run, result="pass" if result == "fail" else "fail")
+    a_test(tried, compared.run, result="pass")
+    a_test(tried, compared.run, result=result)
+    assert states()[2] == state
+
+
+@pytest.mark.parametrize(
+    ("result", "state"), [("", "candidate"), ("pass", "candidate"), ("inconclusive", "retired")]
+)
+def test_after_a_fail_only_a_pass_makes_it_a_candidate_again(
+    compared: Compared, result: str, state: str
+) -> None:
+    promote(a_version(polite()))
+    tried = a_version(polite())
+    a_test(tried, compared.run, result="fail")
     a_test(tried, compared.run, result=result)
     assert states()[2] == state
 
