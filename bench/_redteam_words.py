@@ -204,6 +204,7 @@ def _paired(one: Trial, candidate: Codes) -> list[PairedVerdicts]:
             candidate[n],
             ceiling=entry["human"]["ceiling"]["value"],
             problem=one.problems[n],
+            clusters=one.chats.clusters,
         )
         for n, entry in enumerate(one.report["criteria"])
     ]

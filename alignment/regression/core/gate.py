@@ -8,18 +8,12 @@ from alignment.comparison.core.codes import in_clusters
 from alignment.regression.core import advice
 from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence, PooledEvidence
 from alignment.regression.core.policy import GatePolicy
+from alignment.regression.core.unread import state_words
 from alignment.reports.core.judge_side import judge_rates
 
+UNCHANGED = "this test does not change its prompt"
 NOTHING_BLOCKS = "directional only: no criterion of this test can block"
 NO_CHATS = "no labelled chats to compare"
-STATE_WORDS = {
-    "unparsed": "unreadable",
-    "refused": "refused",
-    "cut_off": "cut off",
-    "too_long": "too long",
-    "failed": "failed",
-    "none": "missing",
-}
 
 
 class Gate(StrEnum):
@@ -125,10 +119,11 @@ def confirm(first: Decision, second: Decision) -> Decision:
 class _Findings:
     """What each rule found, one sentence each.
 
-    harm : it fails. missing, stopped : missing verdicts, and whether they keep the test open.
+    harm : it fails. missing, stopped : missing verdicts that end the advice on labels, and whether they keep
+    the test open.
     unproven : harm is not ruled out. lost : a large drop, or a loss on one human answer.
     floors : below the floor or the human ceiling, and worse than the champion there.
-    unusable : labels that cannot measure a judge.
+    unusable : labels of a revised criterion that cannot measure a judge.
     """
 
     harm: tuple[str, ...]
@@ -144,9 +139,10 @@ class _Findings:
     def of(cls, evidence: Evidence, policy: GatePolicy, bound: float | None) -> "_Findings":
         blocking, alone = evidence.blocking, len(evidence.blocking) == 1
         limit = policy.largest_left_out
-        many = [row for row in blocking if row.missing.share_above(limit)]
+        many = [row for row in blocking if row.missing.share_above(limit) or _mostly_unread(row)]
         few = [row for row in blocking if row not in many]
         judged = [finding for row in blocking for finding in _floors(row, policy)]
+        problems = [row for row in blocking if row.problem]
         drops = () if alone else _drops(evidence, policy)
         return cls(
             harm=tuple((_single_harm if alone else _family_harm)(evidence, policy)),
@@ -155,8 +151,9 @@ class _Findings:
             unproven=tuple((_single_unproven if alone else _family_unproven)(evidence, policy, bound)),
             lost=(*drops, *(sentence for row in blocking for sentence in _class_losses(row, policy))),
             floors=tuple(sentence for sentence, worse in judged if worse),
-            unusable=tuple(f"{row.key}: {row.problem}" for row in blocking if row.problem),
+            unusable=tuple(f"{row.key}: {row.problem}" for row in problems if row.revised),
             cautions=(
+                *(f"{row.key}: {row.problem}; {UNCHANGED}" for row in problems if not row.revised),
                 *(sentence for row in few for sentence in _missing(row)),
                 *(sentence for sentence, worse in judged if not worse),
             ),
@@ -265,12 +262,18 @@ def _drops(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
 def _class_losses(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
     """Rule D: a loss on the chats with one human answer."""
     for answer in row.classes:
-        if answer.p_worse <= policy.class_alpha:
+        if answer.p_worse <= policy.class_alpha / 2:
             yield f"{row.key} may have got worse on human {_class_loss(answer)}"
 
 
 def _class_loss(row: ClassChange) -> str:
     return f"{row.answer}: {row.broken} broken, {row.fixed} fixed of {row.n} ({chance(row.p_worse)})"
+
+
+def _mostly_unread(row: CriterionEvidence) -> bool:
+    """Whether unread answers of the candidate, which count as wrong, may be most of its broken chats."""
+    unread = sum(n for state, n in row.missing.candidate.items() if state not in ("failed", "none"))
+    return 2 * unread > row.broken > 0
 
 
 def _missing(row: CriterionEvidence) -> Iterator[str]:
@@ -285,7 +288,7 @@ def _missing(row: CriterionEvidence) -> Iterator[str]:
 
 
 def _by_state(counts: Mapping[str, int], labelled: str = "") -> str:
-    states = ", ".join(f"{n} {STATE_WORDS[state]}" for state, n in counts.items() if n)
+    states = state_words({state: n for state, n in counts.items() if n})
     return f"{sum(counts.values())}{f' of {labelled}' if labelled else ''} ({states})"
 
 
@@ -310,13 +313,15 @@ def _floors(row: CriterionEvidence, policy: GatePolicy) -> Iterator[tuple[str, b
         f"{row.key}: balanced accuracy is {points(row.ceiling - balanced)} below the human ceiling "
         f"(limit {points(policy.ceiling_gap)})"
     )
-    lost, kept = " and lower than the champion's", ", not lower than the champion's"
-    yield _missed(row, missed, worse=row.balanced_change < 0, lost=lost, kept=kept)
+    change, tolerated = row.balanced_change, policy.pooled_margin
+    lost = f" and {points(-change)} lower than the champion's"
+    kept = f", not lower than the champion's by more than {points(tolerated)}"
+    yield _missed(row, missed, worse=change < -tolerated, lost=lost, kept=kept)
 
 
 def _missed(row: CriterionEvidence, missed: str, *, worse: bool, lost: str, kept: str) -> tuple[str, bool]:
     if not row.revised:
-        return f"{missed}; this test does not change its prompt", False
+        return f"{missed}; {UNCHANGED}", False
     return f"{missed}{lost if worse else kept}", worse
 
 

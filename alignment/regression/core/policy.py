@@ -34,11 +34,12 @@ class GatePolicy:
     pooled_alpha : one-sided level of the test of the mean over criteria.
     bound_alpha : one-sided level of the bounds that rule out harm.
     pooled_margin, largest_drop : tolerated loss of the mean; tolerated observed loss of one criterion.
-    class_alpha : one-sided level of the guard on one human answer.
+    class_alpha : one-sided level of the guards on human True and human False together, half for each.
     single_alpha : one-sided level of the test of a criterion released alone.
     single_minimum, single_margin : chats that one criterion alone needs to pass; its tolerated loss.
     floor, ceiling_gap : minimum TPR and TNR; maximum distance of balanced accuracy from the human ceiling.
-        They block where the candidate is worse than the champion; elsewhere they are cautions.
+        They block where the candidate is worse than the champion (in balanced accuracy by more than
+        `pooled_margin`); elsewhere they are cautions.
     largest_left_out : maximum share of labelled chats without a verdict.
     confirm : whether a FAIL needs a second run of the candidate.
     authors_release : whether prompt authors may release a candidate that passed.

@@ -1,4 +1,4 @@
-"""Answers without a readable verdict, in words."""
+"""Answers without True or False, in words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +9,7 @@ STATE_WORDS = {
     "refused": "refused",
     "too_long": "too long",
     "not_applicable": "not applicable",
+    "none": "missing",
 }
 
 

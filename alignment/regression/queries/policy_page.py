@@ -50,7 +50,11 @@ LIMITS = (
         "Every test",
         (
             Limit("bound_alpha", "Error level for ruling out losses", "level"),
-            Limit("class_alpha", "Inconclusive if chats with one human answer got worse, at p", "level"),
+            Limit(
+                "class_alpha",
+                "Inconclusive if human True or human False got worse, at p (half for each)",
+                "level",
+            ),
             Limit("floor", "Minimum TPR and TNR if worse than the champion", "share"),
             Limit("ceiling_gap", "Largest gap to the human ceiling if worse than the champion", "points"),
             Limit("largest_left_out", "Labelled chats without a verdict, at most", "share"),

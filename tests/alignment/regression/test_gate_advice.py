@@ -86,6 +86,19 @@ def test_a_fail_by_cut_off_verdicts_names_them_first() -> None:
     assert decision.reasons[1].startswith("polite got worse: 24 broken")
 
 
+def test_a_few_unread_answers_are_named_first_where_they_are_most_of_what_broke() -> None:
+    decision = gate(answered(240, candidate=[JudgeCode.CUT_OFF] * 9))
+    assert decision.gate is Gate.FAIL
+    assert decision.reasons[0].startswith("polite: the candidate has no verdict on 9 of 240 labelled chats")
+
+
+def test_a_sibling_whose_labels_cannot_measure_a_judge_does_not_block_a_revision() -> None:
+    sibling = replace(verdicts(right=200), key="grounded", revised=False, problem="raters disagree: …")
+    decision = gate(verdicts(fixed=10, right=190), sibling)
+    assert decision.gate is Gate.PASS
+    assert decision.cautions == ("grounded: raters disagree: …; this test does not change its prompt",)
+
+
 def test_a_candidate_with_more_missing_verdicts_than_its_champion_does_not_pass() -> None:
     """Better on the chats answered, and accuracy rises; 24 of 200 have no verdict."""
     decision = gate(answered(200, wrong=60, candidate=[JudgeCode.CUT_OFF] * 24))
@@ -120,7 +133,7 @@ def test_not_applicable_is_a_verdict() -> None:
 
 
 def test_where_the_ceiling_gap_decides_no_labels_are_advised() -> None:
-    decision = gate(verdicts(fixed=20, broken=22, right=280, wrong=78, ceiling=0.95))
+    decision = gate(verdicts(fixed=30, broken=41, right=260, wrong=69, ceiling=0.95))
     assert "below the human ceiling" in decision.reasons[0]
     assert decision.more_labels is None
     assert decision.advice == (

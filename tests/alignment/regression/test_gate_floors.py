@@ -42,21 +42,21 @@ def test_a_candidate_that_falls_below_the_floor_stays_open() -> None:
     assert decision.cautions == ()
 
 
-def test_the_gap_to_the_ceiling_blocks_only_a_candidate_that_is_worse() -> None:
-    worse = gate(verdicts(fixed=4, broken=8, right=316, wrong=72, ceiling=0.95))
+def test_the_gap_to_the_ceiling_blocks_only_a_candidate_that_is_worse_by_more_than_two_points() -> None:
+    worse = gate(verdicts(fixed=30, broken=41, right=290, wrong=39, ceiling=0.95))
     assert (worse.gate, worse.reasons) == (
         Gate.INCONCLUSIVE,
         (
-            "polite: balanced accuracy is 15.0 points below the human ceiling (limit 10.0 points) and lower"
-            " than the champion's",
+            "polite: balanced accuracy is 15.0 points below the human ceiling (limit 10.0 points) and 2.8"
+            " points lower than the champion's",
         ),
     )
-    better = gate(verdicts(fixed=8, broken=4, right=312, wrong=76, ceiling=0.95))
+    better = gate(verdicts(fixed=4, broken=8, right=316, wrong=72, ceiling=0.95))
     assert (better.gate, better.cautions) == (
         Gate.PASS,
         (
             "polite: balanced accuracy is 15.0 points below the human ceiling (limit 10.0 points), not lower"
-            " than the champion's",
+            " than the champion's by more than 2.0 points",
         ),
     )
 
