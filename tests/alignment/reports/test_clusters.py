@@ -102,9 +102,10 @@ def test_a_later_import_of_clusters_is_seen_by_report_and_version(
 
     before, of_version = figures()
     assert before == of_version
+    # Every sixth verdict is wrong, so one customer has all wrong ones of dev.
     chats = Chat.objects.order_by("pk").values("external_id", "messages")
     lines = [
-        {"id": chat["external_id"], "messages": chat["messages"], "cluster": f"customer-{number // 3}"}
+        {"id": chat["external_id"], "messages": chat["messages"], "cluster": f"customer-{number % 12}"}
         for number, chat in enumerate(chats)
     ]
     chats_import(path=write_jsonl(tmp_path / "clusters.jsonl", *lines))
@@ -112,4 +113,4 @@ def test_a_later_import_of_clusters_is_seen_by_report_and_version(
     assert after == of_version
     assert after["value"] == before["value"] and width(after) > width(before)
     page = lead.get(reverse("alignment:report_run", args=[run.pk])).content.decode()
-    assert "40 chats belong to 14 clusters: intervals count clusters instead of chats" in page
+    assert "40 chats belong to 12 clusters: intervals count clusters instead of chats" in page
