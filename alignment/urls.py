@@ -126,6 +126,7 @@ urlpatterns = [
     path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
+    path("misalignments/counts/", misalignments.misalignment_counts, name="misalignment_counts"),
     path(
         "misalignments/<int:misalignment_id>/", misalignments.misalignment_detail, name="misalignment_detail"
     ),

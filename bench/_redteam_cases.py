@@ -366,7 +366,7 @@ REVISIONS = (
             never(Subject.LEAGUE, "better", right="no difference"),
             must(Subject.GATE, "pass", never=["fail"]),
         ),
-        "The plan promises that an equal prompt passes in 90%.",
+        "The plan promises that an equal prompt passes in more than 90%.",
     ),
     Case(
         "revision 10 points worse",

@@ -30,6 +30,13 @@ KEYS = ("polite", "correct", "short", "complete", "careful")
 
 def plan_run(units: int, engine: Any) -> int:
     """A set of new chats and a run over it, every criterion a unit of its own; returns the run's id."""
+    judge = JudgeSpec(engine=engine, grouping="criterion")
+    run = run_start(chat_set=new_set(units), judge=judge, run=RunChoice(), endpoint=current_endpoint())
+    return run.pk
+
+
+def new_set(units: int) -> ChatSet:
+    """New chats, as many as make so many units of one criterion."""
     number = Chat.objects.count()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -38,13 +45,7 @@ def plan_run(units: int, engine: Any) -> int:
             rubric_import(path=folder / "rubric.json", articles_set=lambda criterion, keys: False)
         lines = chat_lines(units // len(KEYS), prefix=f"from-{number}-", seed=number)
         chats_import(path=write_lines(folder / "chats.jsonl", lines), set_name=f"set {number}")
-    run = run_start(
-        chat_set=ChatSet.objects.get(name=f"set {number}"),
-        judge=JudgeSpec(engine=engine, grouping="criterion"),
-        run=RunChoice(),
-        endpoint=current_endpoint(),
-    )
-    return run.pk
+    return ChatSet.objects.get(name=f"set {number}")
 
 
 def judge_run(run: int) -> dict[str, float]:

@@ -30,6 +30,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         get(AUTHORS),
         get(AUTHORS, query={"state": "all", "item": "misalignment_id"}),
     ),
+    "alignment:misalignment_counts": (get(AUTHORS), get(AUTHORS, query={"state": "all"})),
     "alignment:misalignment_detail": (get(AUTHORS), get(LEADS, misalignment_id="held_misalignment")),
     "api_misalignments": (get(AUTHORS, query={"state": "all"}),),
     "api_misalignment": (

@@ -1,5 +1,7 @@
 """Base of `regress` and `gate`: prints the result, writes files for a pull request, sets the exit code."""
 
+from argparse import ArgumentError, ArgumentParser
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,25 @@ class GateCommand(WorkbenchCommand):
     """
 
     decided = False
+    argv: Sequence[str] = ()
+
+    def run_from_argv(self, argv: Sequence[str]) -> None:
+        """Run as every command; a usage error finds the files among the arguments."""
+        self.argv = argv[2:]
+        super().run_from_argv(argv)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Leave a usage error in the files, too."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        refuse = parser.error
+
+        def refuse_in_files(message: str) -> None:
+            with suppress(InputProblem):
+                _write_problem(_files(self.argv), message, ExitCode.WRONG_INPUT)
+            refuse(message)
+
+        parser.error = refuse_in_files  # type: ignore[method-assign]  # as in the base class
+        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
@@ -86,6 +107,16 @@ def _release_lines(answer: dict[str, Any]) -> list[str]:
     if against := answer["needs_override"]:
         lines.append(f"a release needs an override: {'; '.join(against)}")
     return lines
+
+
+def _files(argv: Sequence[str]) -> dict[str, Any]:
+    """The files named by arguments of which others are wrong; none if these are wrong themselves."""
+    parser = ArgumentParser(add_help=False, exit_on_error=False)
+    for name in ("--junit", "--markdown"):
+        parser.add_argument(name, type=Path)
+    with suppress(ArgumentError):
+        return vars(parser.parse_known_args(argv)[0])
+    return {"junit": None, "markdown": None}
 
 
 def _write_problem(options: dict[str, Any], message: str, code: ExitCode) -> None:

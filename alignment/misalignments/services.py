@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from alignment.misalignments.queries.runs import is_small, runs_waiting
+from alignment.misalignments.queries.runs import RESCAN_ON_REQUEST_AFTER, is_small, runs_waiting
 from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, TriageChange
 from common.problems import InputProblem
@@ -131,7 +131,8 @@ def small_runs_refresh(*, run: int = 0) -> bool:
 
     The worker scans every run; this is for a user who does not want to wait for it.
     """
-    waiting = runs_waiting().filter(pk=run) if run else runs_waiting()
+    waiting = runs_waiting(after=RESCAN_ON_REQUEST_AFTER)
+    waiting = waiting.filter(pk=run) if run else waiting
     small = [one for one in waiting[:RUNS_PER_REQUEST] if is_small(one)]
     for one in small:
         misalignments_refresh(one)

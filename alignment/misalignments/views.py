@@ -6,6 +6,7 @@ from typing import Any, cast
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.misalignments.queries.causes import cause_rows, to_refine
@@ -20,7 +21,7 @@ from alignment.misalignments.queries.misalignment_list import (
     misalignments_listed,
     misalignments_shown,
 )
-from alignment.misalignments.queries.runs import counted_runs, runs_waiting
+from alignment.misalignments.queries.runs import RESCAN_ON_REQUEST_AFTER, counted_runs, runs_waiting
 from alignment.misalignments.services import small_runs_refresh
 from alignment.models.misalignments import Misalignment
 from common.access import permission_or_404
@@ -30,6 +31,7 @@ PAGE = 50
 
 
 @permission_or_404("labeling.see_judge")
+@never_cache  # back from an adjudication the counts have changed
 @require_http_methods(["GET", "HEAD", "POST"])
 def misalignment_list(request: HttpRequest) -> HttpResponse:
     """Show the disagreements that the query string selects; a POST scans small runs that still wait."""
@@ -38,23 +40,16 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         return _scan(request, only)
     closed = hidden_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
-    selection = DisagreementSelection(shown, only, user=user)
-    page: Page[Any] = Paginator(cast(Any, selection), PAGE).get_page(request.GET.get("page"))
-    causes = cause_rows(selection)
-    groups = grouped(misalignment_rows(list(page)))
+    counts = _counts(request, DisagreementSelection(shown, only, user=user), only)
+    groups = grouped(misalignment_rows(list(counts["page_obj"])))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
     opened = ids.get(request.GET.get("item", "")) or next(iter(ids.values()), None)
-    context = {
-        "page_obj": page,
+    context = counts | {
         "groups": groups,
         "opened": opened,
-        "only": only,
-        "causes_offered": Misalignment.Cause.choices,
-        "waiting": runs_waiting().count(),
-        "runs": bool(causes) or counted_runs().exists(),
+        "waiting": runs_waiting(after=RESCAN_ON_REQUEST_AFTER).count(),
+        "runs": bool(counts["cause_rows"]) or counted_runs().exists(),
         "closed_runs": len(closed),
-        "cause_rows": causes,
-        "to_refine": to_refine(causes),
         "filters": filter_rows(shown, only),
     }
     if opened:
@@ -63,11 +58,39 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
+@never_cache
+@require_safe
+def misalignment_counts(request: HttpRequest) -> HttpResponse:
+    """Show the counts of the list in the same filter: the fragment that replaces them after a change."""
+    user, only = cast(User, request.user), MisalignmentFilter.read(request.GET.dict())
+    shown = misalignments_listed(user=user, without=hidden_runs(user=user))
+    context = _counts(request, DisagreementSelection(shown, only, user=user), only)
+    return render(request, "alignment/misalignments/counts.html", context)
+
+
+@permission_or_404("labeling.see_judge")
 @require_safe
 def misalignment_detail(request: HttpRequest, misalignment_id: int) -> HttpResponse:
     """Show one item with its chat: the fragment beside the list."""
     context: dict[str, Any] = misalignment_page(_item(request, misalignment_id))
     return render(request, "alignment/misalignments/_detail.html", context)
+
+
+def _counts(
+    request: HttpRequest, selection: DisagreementSelection, only: MisalignmentFilter
+) -> dict[str, Any]:
+    """Return what the page counts: items and triaged ones in the filter, pages, causes by criterion."""
+    causes = cause_rows(selection)
+    page: Page[Any] = Paginator(cast(Any, selection), PAGE).get_page(request.GET.get("page"))
+    return {
+        "page_obj": page,
+        "only": only,
+        "total": len(selection),
+        "triaged": selection.triaged,
+        "causes_offered": Misalignment.Cause.choices,
+        "cause_rows": causes,
+        "to_refine": to_refine(causes),
+    }
 
 
 def _scan(request: HttpRequest, only: MisalignmentFilter) -> HttpResponse:

@@ -1,6 +1,7 @@
 """Means over criteria of shares and of differences, where answers on one chat are correlated."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from alignment.statistics.agreement.formulas import Floats
-from alignment.statistics.estimates import Estimate
+from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, student_quantile, wilson
 from alignment.statistics.paired_tests import tango_bounds, tango_z
 
@@ -69,13 +70,16 @@ class _Effective:
     errors: Floats
 
 
-def mean_share(right: Counts, n: Counts, *, reason: str) -> MeanShare:
+def mean_share(
+    right: Counts, n: Counts, *, reason: str, interval: Callable[..., Interval | None] = wilson
+) -> MeanShare:
     """Share of right answers, averaged over strata (criteria), with units (chats) as clusters.
 
     Parameters
     ----------
     right, n : right answers and answers, shape (strata, units). Strata without an answer do not count.
     reason : why the mean is undefined if no stratum has an answer.
+    interval : `wilson` or `modified_wilson`.
 
     Returns
     -------
@@ -110,8 +114,8 @@ def mean_share(right: Counts, n: Counts, *, reason: str) -> MeanShare:
     effective = _effective(
         right - shares[:, np.newaxis] * n, n, single=mean * (1 - mean), independent=moved * (1 - moved)
     )
-    interval = wilson(mean * effective.n, effective.n, degrees=effective.degrees)
-    return MeanShare(Estimate(mean, interval), effective.errors, effective.degrees)
+    found = interval(mean * effective.n, effective.n, degrees=effective.degrees)
+    return MeanShare(Estimate(mean, found), effective.errors, effective.degrees)
 
 
 def balanced(true: MeanShare, false: MeanShare) -> MeanShare:

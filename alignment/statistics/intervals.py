@@ -87,7 +87,9 @@ def wilson(
     return Interval(low, high)
 
 
-def modified_wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval | None:
+def modified_wilson(
+    successes: float, n: float, *, confidence: float = 0.95, degrees: float = math.inf
+) -> Interval | None:
     """Wilson interval with a Poisson bound near 0 and 1, for shares of few answers that are almost 0 or 1.
 
     With 1 to 3 successes (2 if n <= 50) the lower bound is q(x) / n, where q(x) is half the `1 - confidence`
@@ -97,7 +99,7 @@ def modified_wilson(successes: float, n: float, *, confidence: float = 0.95) -> 
     Parameters
     ----------
     successes, n : counts, 0 <= successes <= n; fractions where n is an effective number of answers.
-    confidence : two-sided.
+    confidence : two-sided. degrees : of freedom of `n`, for Wilson's quantile.
 
     Returns
     -------
@@ -116,7 +118,7 @@ def modified_wilson(successes: float, n: float, *, confidence: float = 0.95) -> 
     >>> round(wilson(25, 26).high, 4), round(modified_wilson(25, 26).high, 4)
     (0.9932, 0.998)
     """
-    plain = wilson(successes, n, confidence=confidence)
+    plain = wilson(successes, n, confidence=confidence, degrees=degrees)
     if plain is None:
         return None
     low, high, failures = plain.low, plain.high, n - successes

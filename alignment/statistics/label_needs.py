@@ -62,7 +62,7 @@ LABELS: Mapping[Decision, tuple[str, str, str]] = MappingProxyType(
             "a loss of 8 points on one criterion is detected in 98%",
         ),
         Decision.GATE_FINE: ("Gate at −6 points on one, −2 overall", "Gate −6/−2", "detected in 96% and 92%"),
-        Decision.SINGLE: ("Release one criterion, margin 5 points", "Alone", "an equal prompt passes in 90%"),
+        Decision.SINGLE: ("Release one criterion, margin 8 points", "Alone", "an equal prompt passes in 93%"),
         Decision.REPLACE: (
             "Let the judge replace a rater",
             "Replace",

@@ -141,10 +141,10 @@ class Ledger:
         # Processes that open the same call take turns: the second sees the first's attempt or answer.
         calls = _locked(list(first))
         replies = {} if all_new else _replies(calls.values())
-        earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
+        earlier = _Earlier([] if all_new else [pk for pk, _ in calls.values() if pk not in replies])
         opened = []
         for ask in asks:
-            pk = calls[ask.key].pk
+            pk, _ = calls[ask.key]
             # If a question occurs twice at once, one of them waits.
             waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
             opened.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
@@ -153,8 +153,8 @@ class Ledger:
     def again(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Record one more request of each call, before it leaves."""
         calls = _locked([ask.key for ask in asks])
-        earlier = _Earlier([call.pk for call in calls.values()])
-        return _attempts_add(asks, [OpenedCall(calls[ask.key].pk) for ask in asks], earlier)
+        earlier = _Earlier([pk for pk, _ in calls.values()])
+        return _attempts_add(asks, [OpenedCall(calls[ask.key][0]) for ask in asks], earlier)
 
     def end(self, ended: Sequence[Ended]) -> list[None]:
         """Record the outcomes of requests and calls. An answer that another process stored first stays."""
@@ -253,15 +253,18 @@ def _mark_lost(attempts: QuerySet[Attempt]) -> None:
     )
 
 
-def _locked(keys: list[str]) -> dict[str, ModelCall]:
-    """Return calls by key, locked until the transaction ends; in one order, to avoid deadlocks."""
+def _locked(keys: list[str]) -> dict[str, tuple[int, str]]:
+    """Return id and state of calls by key, locked until the transaction ends.
+
+    They are locked in one order, to avoid deadlocks.
+    """
     rows = ModelCall.objects.select_for_update().filter(key__in=keys).order_by("key")
-    return {call.key: call for call in rows.only("key", "state")}
+    return {key: (pk, state) for key, pk, state in rows.values_list("key", "pk", "state")}
 
 
-def _replies(calls: Iterable[ModelCall]) -> dict[int, Reply]:
+def _replies(calls: Iterable[tuple[int, str]]) -> dict[int, Reply]:
     """Return the stored replies by call id."""
-    stored = [call.pk for call in calls if call.state in STORED_STATES]
+    stored = [pk for pk, state in calls if state in STORED_STATES]
     return {call.pk: stored_reply(call) for call in ModelCall.objects.filter(pk__in=stored)} if stored else {}
 
 

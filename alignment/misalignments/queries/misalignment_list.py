@@ -62,6 +62,11 @@ class MisalignmentFilter:
         """Whether any filter is set."""
         return self != MisalignmentFilter()
 
+    @property
+    def mixes_triaged(self) -> bool:
+        """Whether items with and without a cause are selected."""
+        return not self.cause and self.state not in (Misalignment.State.OPEN, Misalignment.State.TRIAGED)
+
     def where(self, rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
         """Filter the rows by criterion, run and set; causes are counted over these. At most two queries."""
         if self.criterion:
@@ -189,11 +194,14 @@ class DisagreementSelection:
         if owned:
             kinds = kinds.annotate(own=Count("pk", filter=owned))
         self.tally: list[Tally] = []  # of any state and owner
+        self.triaged = 0  # selected items with a cause
         selected: dict[int, int] = {}
         for criterion, state, cause, closed_by, n, *own in kinds:
             self.tally.append(Tally(criterion, cause, closed_by, n))
             if state in only.states and cause in only.causes:
-                selected[criterion] = selected.get(criterion, 0) + (own[0] if own else n)
+                number = own[0] if own else n
+                selected[criterion] = selected.get(criterion, 0) + number
+                self.triaged += number if cause else 0
         order = ("rubric", "dimension__position", "position", "pk")
         with_items = {one.criterion for one in self.tally}
         self.criteria = Criterion.objects.filter(pk__in=with_items).order_by(*order)

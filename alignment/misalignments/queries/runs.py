@@ -15,6 +15,8 @@ AGREES = Q(value=True, human=Consensus.State.TRUE) | Q(value=False, human=Consen
 ANSWERED = Q(state=Verdict.State.READ, value__isnull=False)
 # Labels arrive one by one: a run is scanned again for them at most once in this time.
 RESCAN_AFTER = timedelta(seconds=60)
+# A reader who opens the list, say after adjudicating a label, waits less long.
+RESCAN_ON_REQUEST_AFTER = timedelta(seconds=3)
 # Runs with at most this many verdicts are scanned on request, without waiting for a worker.
 SMALL = 5_000
 
@@ -49,13 +51,13 @@ def not_overtaken(later: Sequence[int]) -> Q:
     return Q(~Exists(answered.filter(**own))) if later else Q()
 
 
-def runs_waiting() -> QuerySet[Run]:
-    """Runs to scan, oldest first: not scanned yet, or labels have changed since.
+def runs_waiting(*, after: timedelta = RESCAN_AFTER) -> QuerySet[Run]:
+    """Runs to scan, oldest first: not scanned yet, or `after` ago and labels have changed since.
 
     A run whose every answer a newer run repeats is not scanned again.
     """
     scanned = MisalignmentCount.objects.filter(run=OuterRef("pk"))
-    earlier = scanned.filter(overtaken=False, at__lt=timezone.now() - RESCAN_AFTER)
+    earlier = scanned.filter(overtaken=False, at__lt=timezone.now() - after)
     stale = earlier.exclude(seq=labels_seq())
     return counted_runs().filter(~Exists(scanned) | Exists(stale)).order_by("pk")
 

@@ -22,6 +22,7 @@ from alignment.statistics.intervals import (
     RESAMPLES,
     bootstrap_estimate,
     half_of_each,
+    modified_wilson,
     patterns,
     resample_chats,
 )
@@ -73,7 +74,12 @@ def clustered_statistics(
     said_true = right.true + n.false - right.false
     estimates = {
         **rates,
-        "precision": mean_share(right.true, said_true, reason=NO_JUDGE_TRUE if table.n else NO_PAIR).estimate,
+        "precision": mean_share(
+            right.true,
+            said_true,
+            reason=NO_JUDGE_TRUE if table.n else NO_PAIR,
+            interval=modified_wilson,
+        ).estimate,
         **_bootstrapped(right, n, table, seed=seed, resamples=resamples),
         "pabak": doubled(rates["accuracy"]),
     }

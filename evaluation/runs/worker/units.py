@@ -65,7 +65,7 @@ def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) 
     if connection.features.has_select_for_update_skip_locked:
         rows = rows.select_for_update(skip_locked=True, of=("self",))
     rows = rows.filter(tries__gte=least_tries) if least_tries else rows
-    units = list(rows.order_by("id")[:limit])
+    units = list(rows.only("chat_id", "group").order_by("id")[:limit])
     taken = [unit.pk for unit in units]
     Unit.objects.filter(pk__in=taken).update(state=Unit.State.LEASED, lease_id=lease_id, tries=F("tries") + 1)
     chats = ChatRow.objects.only("content_hash", "messages").in_bulk({unit.chat_id for unit in units})

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from pytest_django import Settings
 
+from alignment.management.commands.regress import Command
 from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.regression.queries.tests import regression_text
 from evaluation.models.prompts import PromptVersion
@@ -210,6 +211,17 @@ def test_no_earlier_result_is_left_by_a_command_that_ends_without_one(
     assert (suite.get("errors"), error.get("type")) == ("1", "outside_failure")
     assert "run the same command again to continue" in error.get("message", "")
     assert summary.read_text("utf-8").startswith("## No result: polite on golden")
+
+
+@pytest.mark.django_db
+def test_no_earlier_result_is_left_by_arguments_that_are_wrong(tmp_path: Path) -> None:
+    junit = tmp_path / "gate.xml"
+    junit.write_text("yesterday: Pass", encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        Command().run_from_argv(["manage.py", "regress", "--split", "all", "--junit", str(junit)])
+    assert ended.value.code == 2
+    (error,) = ElementTree.fromstring(junit.read_text("utf-8")).iter("error")  # noqa: S314  written by us
+    assert error.get("type") == "wrong_input" and "--split" in error.get("message", "")
 
 
 def test_a_file_that_cannot_be_written_ends_before_a_call_is_paid(labelled: Path, settings: Settings) -> None:

@@ -79,6 +79,14 @@ def test_chats_without_a_cluster_stand_alone() -> None:
         assert clustered[name]["low"] == pytest.approx(plain[name]["low"])
 
 
+def test_precision_near_one_is_as_uncertain_with_each_chat_in_a_cluster_as_without() -> None:
+    data = criterion(*pairs(27, 1, 1, 11))
+    plain, clustered = entry(data), entry(data, np.arange(40))
+    assert clustered["precision"]["high"] == pytest.approx(plain["precision"]["high"])
+    shared = entry(data, np.arange(40) // 2)
+    assert shared["precision"]["high"] >= plain["precision"]["high"]
+
+
 def test_few_clusters_have_no_bootstrap_interval_and_count_as_so_many_answers() -> None:
     few = entry(rows(1), np.arange(100) % 9)
     assert few["kappa"]["low"] is None

@@ -108,6 +108,7 @@ async function sendUndo() {
     else {
       const row = rows().find((one) => one.dataset.id === String(body.id));
       if (row) applyStored(row, body);
+      else updateCounts();
       if (row && row !== current()) open(row);
       saving.textContent = undoInWords(body);
     }
@@ -143,11 +144,15 @@ function valueInWords(name, value) {
   return !value ? "none" : value.length > NOTE_SHOWN ? `“${value.slice(0, NOTE_SHOWN)}…”` : `“${value}”`;
 }
 
+// htmx reloads the counts.
+const updateCounts = () => document.body.dispatchEvent(new Event("counts"));
+
 // Shows the stored values, and on top of them the changes that still wait to be sent.
 function applyStored(row, body) {
   row.revision = body.revision;
   if (row.typed && note()?.value === body.note) row.typed = false;
   copyStored(row, body);
+  updateCounts();
   for (const one of queue.slice(1)) if (one.row === row) Object.assign(row.dataset, one.change);
   paint(row);
   if (row === current()) document.body.dispatchEvent(new Event("triaged")); // htmx reloads the history
