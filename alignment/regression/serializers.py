@@ -156,7 +156,8 @@ class CandidateTestOutput(serializers.Serializer[Any]):
     state = serializers.CharField(help_text=", ".join(RegressionTest.State.values))
     gate = serializers.CharField(allow_null=True)
     counts = serializers.BooleanField(
-        help_text="True for the newest decided test on its set and split, which a release considers."
+        help_text="Whether a release considers it: the newest decided test on its set and split, or a FAIL "
+        "there that no newer test replaced by a PASS under the policy in force."
     )
     policy = serializers.CharField(help_text="Name and version.")
     policy_in_force = serializers.BooleanField()
