@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.chats.core.transcript import content_hash
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label
@@ -116,7 +117,7 @@ def _chat(n: int, topic: Topic) -> Chat:
         external_id=f"chat-{n}",
         topic=topic,
         messages=[{"n": place, "role": role, "content": text} for place, (role, text) in enumerate(texts, 1)],
-        content_hash=f"{n:064}",
+        content_hash=content_hash(texts),
         message_count=2,
         char_count=sum(len(text) for _, text in texts),
     )

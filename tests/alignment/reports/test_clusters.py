@@ -112,7 +112,7 @@ def test_a_later_import_of_clusters_is_seen_by_report_and_version(
     assert before == of_version
     chats = Chat.objects.order_by("pk").values("external_id", "messages")
     lines = [
-        {"id": chat["external_id"], "messages": chat["messages"], "cluster": f"customer-{number // 3}"}
+        {"id": chat["external_id"], "messages": chat["messages"], "cluster": f"customer-{number % 14}"}
         for number, chat in enumerate(chats)
     ]
     chats_import(path=write_jsonl(tmp_path / "clusters.jsonl", *lines))
