@@ -134,7 +134,8 @@ def figures() -> Iterator[Figure]:
     yield from precision_figures()
     yield from drawn_figures()
     yield from league_figures()
-    yield from thin_figures()
+    thin = [100 * thin_covered(*cell, sets=SETS_OF_MANY) for cell in THIN]
+    yield from _wide_enough("mean over thin criteria", thin)
 
 
 def drawn_figures() -> Iterator[Figure]:
@@ -221,17 +222,13 @@ def league_figures() -> Iterator[Figure]:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(League.covered, LEAGUES))
     for name in found[0]:
-        shares = [100 * one[name] for one in found]
-        # Answers that are not alike after all get wider intervals than they need: no upper limit.
-        yield Figure(f"{name}: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
-        yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
+        yield from _wide_enough(name, [100 * one[name] for one in found])
 
 
-def thin_figures() -> Iterator[Figure]:
-    """Of a mean over criteria of which some have hardly an answer of a class."""
-    shares = [100 * thin_covered(*cell, sets=SETS_OF_MANY) for cell in THIN]
-    yield Figure("mean over thin criteria: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
-    yield Figure("mean over thin criteria: least", min(shares), LEAST, "%", floor=True)
+def _wide_enough(name: str, shares: list[float]) -> Iterator[Figure]:
+    """No upper limit: answers that are not alike after all get wider intervals than they need."""
+    yield Figure(f"{name}: mean", sum(shares) / len(shares), MEAN[0], "%", floor=True)
+    yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
 
 
 def exact_figures() -> Iterator[Figure]:

@@ -11,6 +11,8 @@ NOT_YET = "not judged yet"
 def missing_verdicts(criteria: Sequence[Mapping[str, Any]], *, chats: int) -> list[str]:
     """Return a notice if chats have no verdict, labelled or not; with criteria named where they differ.
 
+    A criterion is named by its `name` if it has one, else by its key.
+
     Parameters
     ----------
     criteria : the report's criteria; those of a report stored without `without_verdict` count as complete.
@@ -48,14 +50,15 @@ def pending_caution(missing: int, *, chats: int) -> str:
 
 
 def _notice(criteria: Sequence[Mapping[str, Any]], count: str, words: str, chats: int) -> list[str]:
-    missing = {row["key"]: row.get(count) or 0 for row in criteria}
-    if not any(missing.values()):
+    missing = [(int(row.get(count) or 0), str(row.get("name", row["key"]))) for row in criteria]
+    numbers = {n for n, _ in missing}
+    if not any(numbers):
         return []
-    if len(set(missing.values())) == 1:
-        return [f"{next(iter(missing.values())):,} of {_chats(chats)} {words}"]
-    ordered = sorted(((n, key) for key, n in missing.items() if n), key=lambda one: -one[0])
+    if len(numbers) == 1:
+        return [f"{numbers.pop():,} of {_chats(chats)} {words}"]
+    ordered = sorted((one for one in missing if one[0]), key=lambda one: -one[0])
     (most, first), *others = ordered[:NAMED]
-    parts = [f"{most:,} of {_chats(chats)} {words} on {first}", *(f"{n:,} on {key}" for n, key in others)]
+    parts = [f"{most:,} of {_chats(chats)} {words} on {first}", *(f"{n:,} on {name}" for n, name in others)]
     if (rest := len(ordered) - NAMED) > 0:
         parts.append(f"fewer on {rest} more criteri{'on' if rest == 1 else 'a'}")
     return [", ".join(parts)]

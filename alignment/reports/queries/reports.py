@@ -62,5 +62,7 @@ def _body(scope: Scope) -> dict[str, Any]:
     report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     pinned = report_pins(scope, data, form=BODY_VERSION)
-    pinned["notices"] += verdict_notices(report["criteria"], scope, chats=head["chats"])
+    names = {row.key: row.name for row in scope.criteria}
+    named = [{**entry, "name": names[entry["key"]]} for entry in report["criteria"]]
+    pinned["notices"] += verdict_notices(named, scope, chats=head["chats"])
     return head | report | {"engine": engine_section(scope, data, verdicts), "pinned": pinned}

@@ -35,8 +35,8 @@ WATCH_SECONDS = 1.0
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Most units leased at a time; they wait for a worker.
-LARGEST_LOT = 64
+# Units leased at a time; they wait for a worker.
+LOT = 16
 
 
 class Trouble(str):
@@ -93,14 +93,6 @@ class Plan:
     def ahead(self) -> int:
         """Return how many calls may be prepared beyond those in flight."""
         return min(MOST_AHEAD, self.max_in_flight // SLOTS_AN_AHEAD)
-
-    @property
-    def lot(self) -> int:
-        """Return how many units to lease at a time: half of those in flight.
-
-        More would leave other workers without units at the end of a run.
-        """
-        return min(LARGEST_LOT, max(1, self.max_in_flight // 2))
 
 
 @dataclass(slots=True)
@@ -275,7 +267,7 @@ class _UnitWorkers:
                 break
             for work in taken:
                 await self._queue.put(work)
-            limit = self._plan.lot
+            limit = LOT
         for _ in range(self._workers):
             await self._queue.put(None)
 

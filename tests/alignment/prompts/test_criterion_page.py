@@ -59,9 +59,11 @@ def test_a_version_is_a_draft_until_it_is_tested(compared: Compared) -> None:
 
 @pytest.mark.parametrize(
     ("result", "state"),
-    [("", "candidate"), ("pass", "candidate"), ("inconclusive", "candidate"), ("fail", "retired")],
+    [("", "candidate"), ("pass", "candidate"), ("inconclusive", "retired"), ("fail", "retired")],
 )
-def test_its_newest_test_decides_what_it_is(compared: Compared, result: str, state: str) -> None:
+def test_a_failed_test_retires_it_until_a_newer_one_passes(
+    compared: Compared, result: str, state: str
+) -> None:
     promote(a_version(polite()))
     tried = a_version(polite())
     a_test(tried, compared.run, result="pass" if result == "fail" else "fail")

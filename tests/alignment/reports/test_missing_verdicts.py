@@ -14,6 +14,7 @@ from alignment.reports.core.missing_verdicts import missing_verdicts
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
+from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared, one_of_each_status
 from tests.factories.page_text import words_of
 from tests.factories.report_data import F, T, criterion, pairs, report
@@ -76,7 +77,8 @@ def test_a_file_that_omits_what_the_judge_had_wrong_is_found_out(tmp_path: Path,
     assert (polite["status"], polite["accuracy"]["value"]) == ("not_aligned", 1.0)
     # The judge has no verdict on this labelled criterion.
     assert (refund["key"], refund["n"], refund["no_verdict_by"]) == ("refund", 0, {"none": CHATS})
-    notice = "400 of 400 chats have no verdict on refund, 178 on polite"
+    refund_name, polite_name = (Criterion.objects.get(key=key).name for key in ("refund", "polite"))
+    notice = f"400 of 400 chats have no verdict on {refund_name}, 178 on {polite_name}"
     pages = [reverse("alignment:report_run", args=[number]), f"/reports/{answered.document['id']}/"]
     for page in pages:
         assert notice in lead.get(page).content.decode()
