@@ -63,15 +63,19 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show one run: coverage, progress and cost.
 
-    The page requests its progress with the state it has `seen`; after a change of state the whole page
-    reloads.
+    The page requests its progress with the state it has `seen`; after a change of state, and after the last
+    pending call, the whole page reloads. It requests its other counts less often, as the `part` "counts".
     """
     run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
     redact_errors([run], user=request.user)
     user, again = cast(User, request.user), polls(request)
-    if again and request.GET.get("seen", run.state) == run.state:
-        return render(request, "evaluation/runs/_progress.html", _progress(run, user))
-    response = render(request, "evaluation/runs/detail.html", _progress(run, user) | _whole(run, user))
+    progress = _progress(run, user)
+    if again and request.GET.get("part") == "counts":
+        return render(request, "evaluation/runs/_counts.html", progress | _counts(run, user))
+    seen, ended = request.GET.get("seen"), not progress["progress"].active
+    if again and (seen is None or (seen == run.state and not ended)):
+        return render(request, "evaluation/runs/_progress.html", progress)
+    response = render(request, "evaluation/runs/detail.html", progress | _whole(run, user))
     return replace_page(response) if again else response
 
 
@@ -106,16 +110,22 @@ def _progress(run: Run, user: User) -> dict[str, Any]:
     }
 
 
-def _whole(run: Run, user: User) -> dict[str, Any]:
-    chats = run.run_chats.count()
+def _counts(run: Run, user: User) -> dict[str, Any]:
+    """Return what counts every verdict and request: too slow for each poll of the progress."""
     return {
-        "record": run,
-        "chats": chats,
-        "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
         "missing": run_page.run_missing(run),
         "failures": run_page.run_failures(run, user=user),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
+    }
+
+
+def _whole(run: Run, user: User) -> dict[str, Any]:
+    chats = run.run_chats.count()
+    return _counts(run, user) | {
+        "record": run,
+        "chats": chats,
+        "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
         "resume": resume_form(run.budget_usd),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),

@@ -238,3 +238,35 @@ def test_the_page_is_accessible_and_fits(triage: Page) -> None:
     triage.keyboard.press("1")
     saved(triage)
     assert_fine(triage, every_impact=True)
+
+
+def test_a_cause_and_its_undo_change_the_counts_without_a_reload(
+    triage: Page, live_server: LiveServer
+) -> None:
+    triage.goto(f"{live_server.url}{LIST}&cause=none")
+    first, second = order(triage)[:2]
+    opened(triage, first)
+    triage.evaluate("window.sameDocument = true")
+    heading, causes = triage.get_by_role("heading", level=1), triage.locator("#cause-rows")
+    expect(heading).to_have_text("8 disagreements in this filter")
+    triage.keyboard.press("1")
+    expect(heading).to_have_text("7 disagreements in this filter")
+    expect(causes).to_have_text(re.compile(r"^\s*Polite\s+8\s+1\s"))
+    triage.keyboard.press("j")
+    opened(triage, second)
+    triage.keyboard.press("2")
+    expect(heading).to_have_text("6 disagreements in this filter")
+    expect(triage.locator(f"#m-{second} a")).to_be_focused()
+    triage.keyboard.press("u")
+    expect(heading).to_have_text("7 disagreements in this filter")
+    assert triage.evaluate("window.sameDocument") is True
+
+
+def test_a_conflicting_change_of_another_reader_is_counted(triage: Page, console: list[str]) -> None:
+    first = order(triage)[0]
+    opened(triage, first)
+    expect(triage.locator("#count")).to_contain_text("0 of 8 triaged")
+    Misalignment.objects.filter(pk=first).update(cause="label", state="triaged", revision=1)
+    triage.keyboard.press("1")
+    expect(triage.locator("#count")).to_contain_text("1 of 8 triaged")
+    console.clear()  # the browser tells of the 409

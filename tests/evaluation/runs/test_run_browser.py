@@ -83,6 +83,18 @@ def test_the_run_page_follows_the_run_without_a_reload(lead: Page, live_server: 
     assert lead.evaluate("window.same")
 
 
+def test_missing_verdicts_are_counted_while_the_run_goes_on(
+    lead: Page, live_server: LiveServer, run: Run
+) -> None:
+    lead.goto(f"{live_server.url}/runs/{run.pk}/")
+    lead.evaluate("window.same = true")
+    missing = lead.get_by_role("row", name="Unparsed").locator(".num")
+    expect(missing).to_have_text("1")
+    add_verdicts(run, 20)
+    expect(missing).to_have_text("3")
+    assert lead.evaluate("window.same")
+
+
 def test_pause_keeps_the_focus_while_the_page_follows_and_cancel_asks_once_more(
     lead: Page, live_server: LiveServer, run: Run
 ) -> None:

@@ -7,8 +7,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
-from evaluation.models.runs import Run
+from evaluation.models.runs import Attempt, ModelCall, Run
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.queries.runs import DEMO_VERDICTS, WEAK_JUDGE
 from labeling.models.chats import ChatSet
@@ -179,6 +180,37 @@ def test_in_another_state_than_was_seen_the_whole_page_is_new(
         "outerHTML",
     ]
     assert 'id="main"' in response.content.decode()
+
+
+@pytest.mark.parametrize("state", ["paused", "cancelled"])
+def test_after_the_last_pending_call_of_a_stopped_run_the_whole_page_is_new(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet, state: str
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state=state, units_total=3)
+    asked = ModelCall.objects.create(key="k", endpoint="e", model="m", role="direct", settings={}, parts=[])
+    pending = Attempt.objects.create(call=asked, run=run, number=1, sent_at=timezone.now())
+    client.force_login(lead_user)
+    url = f"{reverse('evaluation:run_detail', args=[run.pk])}?seen={state}"
+    assert "HX-Retarget" not in client.get(url, headers={"HX-Request": "true"}).headers
+    pending.ended_at, pending.outcome = timezone.now(), Attempt.Outcome.ANSWERED
+    pending.save()
+    assert client.get(url, headers={"HX-Request": "true"}).headers["HX-Retarget"] == "#main"
+
+
+def test_the_page_of_an_active_run_requests_its_other_counts_again(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running")
+    client.force_login(lead_user)
+    url = reverse("evaluation:run_detail", args=[run.pk])
+    asked = f"{url}?part=counts"
+    assert f'hx-get="{asked}"' in client.get(url).content.decode()
+    assert "Missing verdicts" not in client.get(asked, headers={"HX-Request": "true"}).content.decode()
+    add_verdicts(run, 20)
+    part = client.get(asked, headers={"HX-Request": "true"}).content.decode()
+    assert "Missing verdicts" in part and "<html" not in part and f'hx-get="{asked}"' in part
+    Run.objects.filter(pk=run.pk).update(state="done")
+    assert "hx-get" not in client.get(asked, headers={"HX-Request": "true"}).content.decode()
 
 
 @pytest.mark.parametrize(("config", "notice"), [(EMBEDDED, WEAK_JUDGE), ({"demo": True}, DEMO_VERDICTS)])
