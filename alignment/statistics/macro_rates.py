@@ -13,10 +13,13 @@ from alignment.statistics.design_effect import (
     mean_share,
 )
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import MINIMUM_CHATS
 
 NO_HUMAN_TRUE = "no chat with a human True"
 NO_HUMAN_FALSE = "no chat with a human False"
 NO_BOTH_CLASSES = "no criterion with a human True and a human False"
+FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats"
+FEW_CLUSTERS = f"fewer than {MINIMUM_CHATS} clusters of chats"
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -53,6 +56,18 @@ class ClassCounts:
     def within(self, criteria: Flags) -> "ClassCounts":
         """The counts of these criteria alone."""
         return ClassCounts(self.true[criteria], self.false[criteria])
+
+
+def too_few(n: ClassCounts, *, clustered: bool) -> str:
+    """Return why a mean over criteria has neither interval nor test; '' if enough units have an answer.
+
+    >>> one = np.ones((1, 9), dtype=np.int64)
+    >>> too_few(ClassCounts(one, one), clustered=False), too_few(ClassCounts(one, one), clustered=True)
+    ('fewer than 10 chats', 'fewer than 10 clusters of chats')
+    """
+    if np.count_nonzero(n.total) >= MINIMUM_CHATS:
+        return ""
+    return FEW_CLUSTERS if clustered else FEW_CHATS
 
 
 def macro_rates(right: ClassCounts, n: ClassCounts, *, reason: str) -> dict[str, Estimate]:

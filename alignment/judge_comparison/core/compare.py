@@ -20,16 +20,12 @@ from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.design_effect import MeanShare, mean_difference
 from alignment.statistics.estimates import Estimate, undefined_reasons
-from alignment.statistics.intervals import MINIMUM_CHATS
-from alignment.statistics.macro_rates import ClassCounts, macro_difference, macro_rates
+from alignment.statistics.macro_rates import ClassCounts, macro_difference, macro_rates, too_few
 from alignment.statistics.paired_tests import PairedTable, holm
 
 OVERALL = "overall"
 TIERS = ("simple", "context", "subjective")
 ALPHA = 0.05
-FEWEST_CHATS = MINIMUM_CHATS  # on fewer no pair is tested
-FEW_CHATS = f"fewer than {FEWEST_CHATS} chats"
-FEW_CLUSTERS = f"fewer than {FEWEST_CHATS} clusters of chats"
 UNUSABLE = "no criterion has labels that can measure a judge"
 NOTHING = "no chat and criterion with a consensus and a verdict of every judge"
 
@@ -281,7 +277,7 @@ def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], policy: Stat
         averaged=int(np.count_nonzero(both)),
         left_out=tuple(own for own, has_both in zip(answers.keys, both, strict=True) if not has_both),
         problems={key: one for key, one in zip(answers.keys, answers.problems, strict=True) if one},
-        untested=_untested(answers),
+        untested=_untested(answers, n),
         exclusion=suggested_exclusion(answers.answerers, runs=tuple(runs)),
         results=results,
         pairs=tuple(
@@ -291,12 +287,10 @@ def _group(key: str, answers: ComparedAnswers, runs: Sequence[int], policy: Stat
     )
 
 
-def _untested(answers: ComparedAnswers) -> str:
+def _untested(answers: ComparedAnswers, n: ClassCounts) -> str:
     if not answers.n:
         return UNUSABLE if all(answers.problems) else NOTHING
-    if answers.units >= FEWEST_CHATS:
-        return ""
-    return FEW_CHATS if answers.clusters is None else FEW_CLUSTERS
+    return too_few(n, clustered=answers.clusters is not None)
 
 
 def _judge_result(
@@ -334,7 +328,7 @@ def _pair(
     accuracy = mean_difference(first.total, second.total, n.total, reason=NOTHING)
     balanced = macro_difference(first, second, n)
     strict = balanced if answers.n == np.count_nonzero(answers.asked) else _strict(answers, one, other)
-    if reason := _untested(answers):
+    if reason := _untested(answers, n):
         accuracy, balanced, strict = (_without_test(of, reason) for of in (accuracy, balanced, strict))
     won, lost = int(first.total.sum()), int(second.total.sum())
     both = int(np.count_nonzero(one & other & answers.compared))

@@ -122,12 +122,6 @@ class ComparedAnswers:
         """Chats with a compared answer."""
         return int(np.count_nonzero(self.compared.any(axis=0)))
 
-    @property
-    def units(self) -> int:
-        """Clusters of chats with a compared answer; chats without clusters."""
-        chats = self.compared.any(axis=0)
-        return self.chats if self.clusters is None else len(np.unique(self.clusters[chats]))
-
     @cached_property
     def answerers(self) -> Ints:
         """Human answers by the set of judges that answered too, shape (2**judges,); bit 0 is the first."""

@@ -16,7 +16,7 @@ from alignment.models.reports import Report
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat
 
-BODY_VERSION = 5
+BODY_VERSION = 6
 
 
 @dataclass(frozen=True)

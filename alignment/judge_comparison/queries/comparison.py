@@ -1,12 +1,21 @@
 """Engine league: several runs over one chat set, compared on the answers of the consensus and all judges."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from django.utils import timezone
 
-from alignment.comparison.core.codes import CONSENSUS, Codes, JudgeCode, ReportData
+from alignment.comparison.core.codes import (
+    CONSENSUS,
+    Clusters,
+    Codes,
+    CriterionData,
+    HumanCode,
+    JudgeCode,
+    ReportData,
+)
 from alignment.comparison.queries.cached_documents import cached_document
 from alignment.comparison.queries.scope import Scope
 from alignment.judge_comparison.core import OVERALL, CriterionAnswers, Group, compare
@@ -101,16 +110,27 @@ def _answers(
     scope: Scope, human: ReportData, codes: Mapping[int, Mapping[int, Codes]]
 ) -> list[CriterionAnswers]:
     return [
-        CriterionAnswers(
-            key=row.key,
-            tier=row.tier,
-            human=one.human,
-            judges=np.stack([by_criterion[row.pk] for by_criterion in codes.values()]),
-            counts=one.counts,
-            problem=label_problem(one, policy=POLICY, seed=SEED, clusters=human.clusters),
-        )
+        _criterion_answers(one, np.stack([of_run[row.pk] for of_run in codes.values()]), human.clusters)
         for row, one in zip(scope.criteria, human.criteria, strict=True)
     ]
+
+
+def _criterion_answers(human: CriterionData, judges: Codes, clusters: Clusters) -> CriterionAnswers:
+    """`judges` : shape (judges, chats). Only labels on chats that every judge was asked can be a problem."""
+    asked = (judges != JudgeCode.NONE).all(axis=0)
+    labels = replace(
+        human,
+        human=np.where(asked, human.human, HumanCode.UNLABELLED).astype(np.int8),
+        counts=human.counts * asked[:, np.newaxis],
+    )
+    return CriterionAnswers(
+        key=human.spec.key,
+        tier=human.spec.tier,
+        human=human.human,
+        judges=judges,
+        counts=human.counts,
+        problem=label_problem(labels, policy=POLICY, seed=SEED, clusters=clusters),
+    )
 
 
 def _run_counts(run: Run, codes: Mapping[int, Codes], spent: Spending | None) -> dict[str, Any]:

@@ -27,14 +27,14 @@ EVEN = "0.0"
 AHEAD = {
     "": "no difference shown",
     "better": "better",
-    "abstains": "higher balanced accuracy, too few verdicts",
+    "missing": "higher balanced accuracy, verdicts missing",
     "at_odds": "better, lower accuracy",
     "right": "higher accuracy only",
 }
 BEHIND = {
     "": "no difference shown",
     "better": "worse",
-    "abstains": "lower balanced accuracy",
+    "missing": "lower balanced accuracy",
     "at_odds": "worse, higher accuracy",
     "right": "lower accuracy only",
 }
@@ -152,7 +152,7 @@ def _group(
         "left_out": [names[key] for key in group["criteria_left_out"] if key not in group["label_problems"]],
         "problems": [(names[key], problem) for key, problem in group["label_problems"].items()],
         "leads": _leads(group, judges, "better"),
-        "abstaining": _leads(group, judges, "abstains"),
+        "missing": _leads(group, judges, "missing"),
         "at_odds": _leads(group, judges, "at_odds"),
         "one_sided": _leads(group, judges, "right"),
         "differs": any(_result(pair) for pair in group["pairs"]),
@@ -209,7 +209,7 @@ def _result(pair: Mapping[str, Any]) -> str:
     if pair["better"] is not None:
         return "better" if pair["more_right"] in (None, pair["better"]) else "at_odds"
     if pair["more_balanced"] is not None:
-        return "abstains"
+        return "missing"
     return "right" if pair["more_right"] is not None else ""
 
 

@@ -12,11 +12,9 @@ from alignment.comparison.core.tally import tally
 from alignment.reports.core.judge_side import AVERAGED, NO_PAIR
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, undefined_reasons
-from alignment.statistics.intervals import MINIMUM_CHATS
-from alignment.statistics.macro_rates import ClassCounts, macro_rates
+from alignment.statistics.macro_rates import ClassCounts, macro_rates, too_few
 
 NO_RUN = "no run: human labels only"
-FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats"
 NOWHERE = "undefined against every rater"
 POOLED = ("accuracy", "balanced_accuracy", "tpr", "tnr")
 
@@ -71,16 +69,13 @@ def _of_all(data: ReportData, criteria: Sequence[CriterionData]) -> dict[str, Es
     judge = np.stack([one.judge for one in criteria if one.judge is not None])
     true, false = _compared(human, judge, HumanCode.TRUE), _compared(human, judge, HumanCode.FALSE)
     right = human == judge  # the codes of True and False are equal
-    estimates = macro_rates(
-        ClassCounts.of(true=true & right, false=false & right, clusters=data.clusters),
-        ClassCounts.of(true=true, false=false, clusters=data.clusters),
-        reason=NO_PAIR,
-    )
-    if np.count_nonzero((true | false).any(axis=0)) >= MINIMUM_CHATS:
+    n = ClassCounts.of(true=true, false=false, clusters=data.clusters)
+    right_answers = ClassCounts.of(true=true & right, false=false & right, clusters=data.clusters)
+    estimates = macro_rates(right_answers, n, reason=NO_PAIR)
+    few = too_few(n, clustered=data.clusters is not None)
+    if not few:
         return estimates
-    return {
-        name: replace(one, interval=None, reason=one.reason or FEW_CHATS) for name, one in estimates.items()
-    }
+    return {name: replace(one, interval=None, reason=one.reason or few) for name, one in estimates.items()}
 
 
 def _compared(human: NDArray[np.int8], judge: NDArray[np.int8], code: HumanCode) -> NDArray[np.bool_]:

@@ -5,10 +5,11 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
-from tests.factories.compared_runs import Compared, text_of
+from tests.factories.compared_runs import HUMAN, Compared, text_of
 from tests.factories.judge_comparison import (
     called,
     context,
@@ -79,6 +80,23 @@ def test_a_set_with_one_run_says_what_to_do(compared: Compared, lead: Client) ->
     assert "A league needs two finished runs" in page
 
 
+# ---------- labels that cannot measure a judge ----------
+
+
+def test_only_labels_on_chats_that_every_judge_was_asked_about_make_a_problem(
+    compared: Compared, lead: Client
+) -> None:
+    runs = [judged(compared, name, perfect, engine="direct") for name in ("one", "two")]
+    later = [compared.chat(n).pk for n in range(29, 41)]
+    polite = Consensus.objects.filter(criterion__key="polite")
+    polite.filter(chat__in=later).update(state="unresolved")
+    problem = {"polite": "not enough agreed labels: 12 of 40 labelled chats are unresolved, adjudicate them"}
+    assert document(lead, compared, *runs)["groups"][0]["label_problems"] == problem
+    Verdict.objects.filter(run=runs[0], chat__in=later).delete()
+    Run.objects.filter(pk=runs[0].pk).update(finished_at=timezone.now())
+    assert document(lead, compared, *runs)["groups"][0]["label_problems"] == {}
+
+
 # ---------- few compared chats ----------
 
 
@@ -127,9 +145,20 @@ def test_a_better_judge_that_abstains_often_is_flagged(compared: Compared, lead:
     silent = judged(compared, "silent", on_first(30), engine="direct")
     page = text_of(lead.get(league_url(compared, silent, contrarian)))
     assert "but has no verdict on 30 of 120 human answers: too many to be called better" in page
-    assert "is better than" not in page and "Higher balanced accuracy, too few verdicts" in page
+    assert "is better than" not in page and "Higher balanced accuracy, verdicts missing" in page
     complete = judged(compared, "open", perfect, engine="auto")
     assert "has no verdict on" not in text_of(lead.get(league_url(compared, complete, contrarian)))
+
+
+def test_a_judge_that_is_ahead_only_without_its_missing_verdicts_is_not_called_short_of_verdicts(
+    compared: Compared, lead: Client
+) -> None:
+    nearly = judged(compared, "nearly all", lambda key, n: None if n in (2, 6) else HUMAN[key](n))
+    wrong = judged(compared, "wrong on seven", lambda key, n: HUMAN[key](n) is (n not in range(1, 15, 2)))
+    page = text_of(lead.get(league_url(compared, nearly, wrong)))
+    assert "but not if a missing verdict counts as wrong" in page and "too many" not in page
+    assert "Higher balanced accuracy, verdicts missing" in page
+    assert "Lower balanced accuracy" in page
 
 
 def test_runs_without_common_answers_show_what_each_answered(compared: Compared, lead: Client) -> None:

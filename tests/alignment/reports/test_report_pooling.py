@@ -1,5 +1,6 @@
 """Results over several criteria or raters: pooled results, disagreements, each rater."""
 
+import numpy as np
 import pytest
 
 from alignment.comparison.core.codes import EACH_RATER, CriterionData, ReportData
@@ -66,6 +67,17 @@ def test_below_ten_chats_pooled_results_have_no_interval() -> None:
     assert overall["balanced_accuracy"]["value"] == pytest.approx(0.775)
     assert overall["balanced_accuracy"]["low"] is None
     assert overall["undefined"]["balanced_accuracy.interval"] == "fewer than 10 chats"
+
+
+def test_fewer_than_ten_clusters_of_chats_have_no_interval_either() -> None:
+    data = criterion(*pairs(24, 4, 6, 16))
+    few, enough = (report(data, clusters=np.arange(50) % units)["overall"] for units in (9, 10))
+    for name in ("accuracy", "balanced_accuracy", "tpr", "tnr"):
+        assert (few[name]["low"], few["undefined"][f"{name}.interval"]) == (
+            None,
+            "fewer than 10 clusters of chats",
+        )
+        assert enough[name]["low"] is not None
 
 
 def test_disagreements_follow_the_sets_order_and_name_both_answers() -> None:
