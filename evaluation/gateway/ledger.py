@@ -137,14 +137,15 @@ class Ledger:
     def open(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Find the answers to these questions, or record calls, parts and attempts before they leave."""
         first = {ask.key: ask for ask in reversed(asks)}
-        all_new = self._create(list(first.values())) == len(first)
+        ids = self._create(list(first.values()))
         # Processes that open the same call take turns: the second sees the first's attempt or answer.
-        calls = _locked(list(first))
-        replies = {} if all_new else _replies(calls.values())
-        earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
+        older = _locked([key for key in first if key not in ids])
+        ids |= {key: call.pk for key, call in older.items()}
+        replies = _replies(older.values())
+        earlier = _Earlier([call.pk for call in older.values() if call.pk not in replies])
         opened = []
         for ask in asks:
-            pk = calls[ask.key].pk
+            pk = ids[ask.key]
             # If a question occurs twice at once, one of them waits.
             waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
             opened.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
@@ -171,8 +172,11 @@ class Ledger:
         settle((ask.run_id, ask.worst_usd, Decimal(0)) for ask, _ in taken_back)
         return [None] * len(taken_back)
 
-    def _create(self, asks: list[Ask]) -> int:
-        """Add calls and the parts of their prompts; return how many calls were new to the database."""
+    def _create(self, asks: list[Ask]) -> dict[str, int]:
+        """Add calls and the parts of their prompts; return the ids of the new calls by key.
+
+        They stay locked until the transaction ends.
+        """
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
@@ -180,7 +184,7 @@ class Ledger:
             TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh], new_only=True
         )
         transaction.on_commit(lambda: self._remember(blocks))
-        return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
+        return dict(rows_insert(ModelCall, _CALL_NEW, rows, new_only=True, returning=("key", "id")))
 
     def _remember(self, digests: Iterable[str]) -> None:
         """Remember committed blocks; those unused for longest are dropped first."""
@@ -262,6 +266,8 @@ class _Locked(NamedTuple):
 
 def _locked(keys: list[str]) -> dict[str, _Locked]:
     """Return calls by key, locked until the transaction ends; in one order, to avoid deadlocks."""
+    if not keys:
+        return {}
     rows = ModelCall.objects.select_for_update().filter(key__in=keys).order_by("key")
     return {key: _Locked(pk, state) for key, pk, state in rows.values_list("key", "pk", "state")}
 
@@ -286,25 +292,20 @@ def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:
 
 def _attempts_add(asks: Sequence[Ask], calls: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
     """Add the next attempt of each call to send, as far as the budget allows, in the same order."""
-    now, numbers = timezone.now(), {}
+    now = timezone.now()
     worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, calls, strict=True)]
     fitting = reserve(asks[0].run_id, worst)
     rows = []
     for ask, opened, fits in zip(asks, calls, fitting, strict=True):
         if opened.to_send and fits:
-            number = numbers[opened.call_id] = earlier.next_number(opened.call_id)
+            number = earlier.next_number(opened.call_id)
             sent = (opened.call_id, ask.run_id, ask.unit_id, number, now, ask.worst_usd)
             rows.append((*sent, Attempt.Outcome.SENT.value, "", ""))
     if not rows:
         return list(calls)
-    rows_insert(Attempt, _ATTEMPT_NEW, rows)
-    columns = ("call_id", "number", "pk")
-    stored = Attempt.objects.filter(call__in=numbers, ended_at=None).values_list(*columns)
-    ids = {(call, number): pk for call, number, pk in stored}
+    ids = dict(rows_insert(Attempt, _ATTEMPT_NEW, rows, returning=("call", "id")))
     return [
-        replace(opened, attempt_id=ids.get((opened.call_id, numbers.get(opened.call_id, 0)), 0))
-        if opened.to_send
-        else opened
+        replace(opened, attempt_id=ids.get(opened.call_id, 0)) if opened.to_send else opened
         for opened in calls
     ]
 

@@ -171,15 +171,17 @@ class GatewayModel:
             gateway.outstanding.end()
             raise
         try:
-            outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
-            streak = throttle.seen(outcome, call=ask.key)
+            try:
+                outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
+                streak = throttle.seen(outcome, call=ask.key)
+            finally:
+                throttle.leave()  # the next request need not wait for the commit
             decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
             state = reply_state(outcome) if decision.action in ("keep", "give_up") else None
             ended = Ended(ask, opened, outcome, state, self._cost(ask.request, outcome))
             await gateway.database.add(gateway.ledger.end, ended)
         finally:
             gateway.outstanding.end()
-            throttle.leave()
         if decision.action == "stop":
             raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
         return outcome, state, decision

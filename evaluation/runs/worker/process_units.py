@@ -35,8 +35,8 @@ WATCH_SECONDS = 1.0
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Units leased at a time; they wait for a worker.
-LOT = 16
+# Most units leased at a time; they wait for a worker.
+LARGEST_LOT = 64
 
 
 class Trouble(str):
@@ -93,6 +93,14 @@ class Plan:
     def ahead(self) -> int:
         """Return how many calls may be prepared beyond those in flight."""
         return min(MOST_AHEAD, self.max_in_flight // SLOTS_AN_AHEAD)
+
+    @property
+    def lot(self) -> int:
+        """Return how many units to lease at a time: half of those in flight.
+
+        More would leave other workers without units at the end of a run.
+        """
+        return min(LARGEST_LOT, max(1, self.max_in_flight // 2))
 
 
 @dataclass(slots=True)
@@ -240,12 +248,12 @@ def _may_run(run_id: int) -> bool:
 
 
 class _UnitWorkers:
-    """One feeder leases units ahead; as many workers as calls may be prepared process them."""
+    """One feeder leases units ahead; a few more workers than calls may be prepared process them."""
 
     def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = UnitWriter(plan.criterion_ids)
-        self._workers = plan.max_in_flight + plan.ahead
+        self._workers = plan.max_in_flight + 2 * plan.ahead  # some wait for their verdicts' commit
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
     async def work(self) -> None:
@@ -267,7 +275,7 @@ class _UnitWorkers:
                 break
             for work in taken:
                 await self._queue.put(work)
-            limit = LOT
+            limit = self._plan.lot
         for _ in range(self._workers):
             await self._queue.put(None)
 

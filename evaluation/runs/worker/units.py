@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluation.core.types import Article, Chat, GroupResult, VerdictResult
 from evaluation.gateway.ledger import CallUsed
-from evaluation.gateway.rows import Row, rows_add, rows_insert
+from evaluation.gateway.rows import Row, rows_add, rows_insert, rows_update
 from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from evaluation.runs.queries.chats import core_chat
@@ -138,13 +138,11 @@ def _still_leased(finished: Sequence[JudgedUnit]) -> dict[int, int]:
 def _close(done: Sequence[JudgedUnit]) -> None:
     """End units; failed ones with their reason."""
     now = timezone.now()
-    good = [one.work.unit_id for one in done if not one.error]
-    Unit.objects.filter(pk__in=good).update(state=Unit.State.DONE, lease=None, error="", finished_at=now)
+    rows = []
     for one in done:
-        if one.error:
-            Unit.objects.filter(pk=one.work.unit_id).update(
-                state=Unit.State.FAILED, lease=None, error=one.error[:200], finished_at=now
-            )
+        state = Unit.State.FAILED if one.error else Unit.State.DONE
+        rows.append((state.value, None, one.error[:200], now, one.work.unit_id))
+    rows_update(Unit, ("state", "lease", "error", "finished_at"), rows)
 
 
 def _delete_earlier_try(unit_ids: list[int]) -> None:
@@ -186,4 +184,4 @@ def _count(run_id: int, done: Sequence[JudgedUnit]) -> None:
     failed = sum(1 for one in done if one.error)
     units = (len(done) - failed, failed, len(paid), len(uses) - len(paid))
     counts = (sum(getattr(used, name) for used in paid) for name in _COUNTED)
-    rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])
+    rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), (*units, *counts, run_id))
