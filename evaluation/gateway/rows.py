@@ -33,7 +33,7 @@ def rows_insert(
     ending = " ON CONFLICT DO NOTHING" if new_only else ""
     if returning:
         ending += f" RETURNING {_listed(model, returning)}"
-    into = f'INSERT INTO "{model._meta.db_table}" ({_listed(model, fields)})'  # noqa: S608 - our names
+    into = f'INSERT INTO "{model._meta.db_table}" ({_listed(model, fields)})'
     at_once = connection.ops.bulk_batch_size([model._meta.get_field(name) for name in fields], rows)
     inserted: list[tuple[Any, ...]] = []
     with connection.cursor() as cursor:
@@ -87,7 +87,8 @@ def _source(model: type[models.Model], fields: Fields, rows: Sequence[Row]) -> t
 @cache
 def _recordset(model: type[models.Model], fields: Fields) -> str:
     """Return the table `new`, made from a JSON parameter, with the types of the fields."""
-    types = [model._meta.get_field(name).cast_db_type(connection) for name in fields]
+    known = {field.name: field for field in model._meta.concrete_fields}
+    types = [known[name].cast_db_type(connection) for name in fields]
     columns = zip(_columns(model, fields), types, strict=True)
     return f"json_to_recordset(%s) AS new ({', '.join(f'{column} {kind}' for column, kind in columns)})"
 
