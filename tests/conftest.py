@@ -180,7 +180,7 @@ ON_BOTH = {
     "alignment/label_planning": ("label_samples", "label_samples_at_once"),
     "alignment/prompts/redesign": ("redesign_beside_tests",),
     "alignment/prompts/suggestions": ("suggestion_worker",),
-    "evaluation/gateway": ("attempts", "budget", "ledger", "shared_state"),
+    "evaluation/gateway": ("attempts", "budget", "ledger", "rows", "shared_state"),
     "evaluation/runs": ("asked_elsewhere", "batch_restarts", "reaper", "reuse", "run_control"),
     "labeling/adjudication": ("adjudicate",),
     "labeling/consensus": ("consensus", "counted"),
