@@ -29,3 +29,8 @@ def thin_covered(sizes: Sequence[int], rates: Sequence[float], *, sets: int) -> 
         interval = mean_share(right, n, reason="").estimate.interval
         found += interval is not None and interval.low <= mean <= interval.high
     return found / sets
+
+
+def thin_shares(sets: int) -> list[float]:
+    """Coverage in percent of each case of `THIN`."""
+    return [100 * thin_covered(*cell, sets=sets) for cell in THIN]

@@ -32,14 +32,14 @@ from alignment.statistics.agreement.many_raters import (
 )
 from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
-from bench._thin_criteria import THIN, thin_covered
+from bench._clustered_rates import clustered_shares
+from bench._thin_criteria import thin_shares
 
 RATES = (0.70, 0.80, 0.90, 0.97)
 SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
 SETS = 2000
-# Sets of many answers a chat are hardly ever equal: each needs a bootstrap of its own.
-SETS_OF_MANY = 500
-# Chats of a run beyond the labelled ones; the labelled ones are in the judge's rate and in its errors.
+SETS_OF_MANY = 500  # sets of many answers a chat are hardly ever equal: each needs its own bootstrap
+# Chats of a run beyond the labelled ones, which are in the judge's rate and in its errors.
 UNLABELLED = (1000, 5000)
 METHODS = (Method.ROGAN_GLADEN, Method.PPI)
 RATERS = 3
@@ -50,7 +50,7 @@ MEAN = (93.0, 97.0)
 LEAST = 90.0
 SEED = 1
 
-# Precision on few chats: number of chats, shares of True, and rates.
+# Precision on few chats.
 CHATS, SHARES_OF_TRUE, RARE_RATES = (30, 60, 100), (0.1, 0.5, 0.9, 0.95), (0.7, 0.9, 0.95, 0.97)
 
 PASSES = "pass rate, people"
@@ -134,8 +134,9 @@ def figures() -> Iterator[Figure]:
     yield from precision_figures()
     yield from drawn_figures()
     yield from league_figures()
-    thin = [100 * thin_covered(*cell, sets=SETS_OF_MANY) for cell in THIN]
-    yield from _wide_enough("mean over thin criteria", thin)
+    yield from _wide_enough("mean over thin criteria", thin_shares(SETS_OF_MANY))
+    for name, clustered in clustered_shares(SETS_OF_MANY):
+        yield from _wide_enough(name, clustered)
 
 
 def drawn_figures() -> Iterator[Figure]:

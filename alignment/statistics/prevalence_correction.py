@@ -161,6 +161,21 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     return Estimate(value, interval.holding(value), flag=others.flag)
 
 
+def raw_corrected_share(table: Confusion, *, judge_true: int, judge_n: int) -> float | None:
+    """Value of `corrected_share` before it is clipped; None where the formula has no value.
+
+    >>> round(raw_corrected_share(Confusion(45, 5, 3, 57), judge_true=78, judge_n=210), 3)
+    0.378
+    """
+    if table.tpr is None or table.tnr is None:
+        return None
+    if judge_n == table.n:
+        return table.human_true / table.n
+    apparent = (judge_true - table.judge_true) / (judge_n - table.n)
+    others = rogan_gladen(apparent=apparent, tpr=table.tpr, tnr=table.tnr)
+    return None if others is None else (table.human_true + (judge_n - table.n) * others.raw) / judge_n
+
+
 def _corrected(table: Confusion, judge_true: int, judge_n: int) -> Estimate:
     """Corrected share of the unlabelled chats; without any, 0, which then has no weight."""
     assert table.tpr is not None and table.tnr is not None  # noqa: S101  checked before

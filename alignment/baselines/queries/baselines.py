@@ -22,6 +22,7 @@ from alignment.baselines.core import (
     out_of_fold,
     sampled_chats,
 )
+from alignment.comparison.core.codes import Clusters
 from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
 from alignment.comparison.queries.cached_documents import cached_document, ids_hash, pin_of
 from alignment.comparison.queries.scope import Scope
@@ -35,7 +36,7 @@ from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 
 ANSWERS_VERSION = 1
-COMPARISON_VERSION = 1
+COMPARISON_VERSION = 2
 SMALL_CHATS, SMALL_CHARACTERS = 300, 1_000_000
 # HumanCode and JudgeCode share the codes of True and False.
 _TRUE, _FALSE = 0, 1
@@ -231,8 +232,12 @@ def _comparison_body(scope: Scope, answers: dict[str, Any]) -> dict[str, Any]:
         of=scope,
         only_chats=tuple(answers["chats"]),
     )
-    codes = run_codes(scope.run, part, covered_chats(part))
-    criteria = [_compared(row.key, codes[row.pk], answers["criteria"][row.key]) for row in scope.criteria]
+    chats = covered_chats(part)
+    codes = run_codes(scope.run, part, chats)
+    criteria = [
+        _compared(row.key, codes[row.pk], answers["criteria"][row.key], chats.clusters)
+        for row in scope.criteria
+    ]
     return {
         **scope.as_json(),
         "generated_at": timezone.now().isoformat(),
@@ -244,10 +249,10 @@ def _comparison_body(scope: Scope, answers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compared(key: str, judge: Codes, answers: dict[str, Any]) -> Comparison:
+def _compared(key: str, judge: Codes, answers: dict[str, Any], clusters: Clusters) -> Comparison:
     human, words = (np.array(answers[name], dtype=np.int8) for name in ("people", "words"))
     predictions = OutOfFold(words, answers["folds"], answers["reason"])
-    return compare(key, human=human, judge=_plain(judge), words=predictions, seed=SEED)
+    return compare(key, human=human, judge=_plain(judge), words=predictions, seed=SEED, clusters=clusters)
 
 
 def _keys_by_result(criteria: list[Comparison]) -> dict[str, list[str]]:

@@ -37,7 +37,7 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import reads_holdout
 
-BODY_VERSION = 4
+BODY_VERSION = 5
 HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")
 PARTS = ("topics", "messages", "people", "probabilities")
 STILL_YOURS = "opens once you have labelled your own chats of this set"
@@ -127,10 +127,10 @@ def _body(scope: Scope) -> dict[str, Any]:
     topics, messages = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     ids, places = np.unique(topics, return_inverse=True)
     return body | {
-        "topics": _by_topic(by_part(criterion.human, judge, places), ids),
+        "topics": _by_topic(by_part(criterion.human, judge, places, chats.clusters), ids),
         "messages": [
             {"messages": length_range(part.place), **part.as_json()}
-            for part in by_part(criterion.human, judge, length_bins(messages))
+            for part in by_part(criterion.human, judge, length_bins(messages), chats.clusters)
         ],
         "probabilities": probabilities(criterion.human, _p_true(scope, chats)),
     }

@@ -9,6 +9,7 @@ from alignment.comparison.core.tally import Tally, tally
 from alignment.reports.core.cautions import carried_caution, cautions, pass_rate_cautions
 from alignment.reports.core.clustered import (
     ClusteredAnswers,
+    clustered_corrected_rate,
     clustered_human_rate,
     clustered_judge_rate,
     clustered_statistics,
@@ -257,6 +258,8 @@ def _pass_rates(parts: _Input, judged: Mapping[str, Estimate]) -> dict[str, Esti
 def _corrected(parts: _Input) -> Estimate:
     if parts.each_rater:
         return Estimate(None, reason=NEEDS_ONE_TRUTH)
+    if parts.clusters is not None:
+        return clustered_corrected_rate(parts.data, parts.tally, parts.clusters, method=parts.method)
     good = parts.data.spec.passes_when
     return corrected_pass_rate(parts.tally, passes_when=good, method=parts.method)
 

@@ -9,7 +9,7 @@ from alignment.comparison.core.tally import Tally
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from alignment.statistics.prediction_powered import FEW_FALSE, ppi_share
-from alignment.statistics.prevalence_correction import corrected_share
+from alignment.statistics.prevalence_correction import corrected_share, raw_corrected_share
 
 NO_ANSWER = "no chat with a human True or False"
 NO_VERDICT = "no verdict of True or False"
@@ -88,21 +88,34 @@ def corrected_pass_rate(tally: Tally, *, passes_when: bool, method: Method | Non
     if method is None:
         return Estimate(None, reason=ALL_LABELLED)
     if method is Method.PPI:
-        return passing(_prediction_powered(tally), passes_when=passes_when)
-    # Chats labelled not applicable, or unresolved, need no correction.
-    true, false = (
-        int(tally.joint[[HumanCode.TRUE, HumanCode.FALSE, HumanCode.UNLABELLED], code].sum())
-        for code in (JudgeCode.TRUE, JudgeCode.FALSE)
-    )
+        return passing(_prediction_powered(tally).clipped(), passes_when=passes_when)
+    true, false = _verdicts(tally)
     share = corrected_share(table=tally.table, judge_true=true, judge_n=true + false)
     return passing(share, passes_when=passes_when)
 
 
+def raw_corrected(tally: Tally, method: Method) -> float | None:
+    """Return the corrected share of True before it is clipped, by PPI++ or Rogan-Gladen."""
+    if method is Method.PPI:
+        return _prediction_powered(tally).value
+    true, false = _verdicts(tally)
+    return raw_corrected_share(tally.table, judge_true=true, judge_n=true + false)
+
+
+def _verdicts(tally: Tally) -> tuple[int, int]:
+    """Count the verdicts True and False; chats labelled not applicable, or unresolved, need no correction."""
+    true, false = (
+        int(tally.joint[[HumanCode.TRUE, HumanCode.FALSE, HumanCode.UNLABELLED], code].sum())
+        for code in (JudgeCode.TRUE, JudgeCode.FALSE)
+    )
+    return true, false
+
+
 def _prediction_powered(tally: Tally) -> Estimate:
-    """Return the share of True by PPI++, clipped to 0..1. A chat without a verdict is predicted False."""
+    """Return the share of True by PPI++, not clipped. A chat without a verdict is predicted False."""
     judged_true = tally.joint[:, JudgeCode.TRUE]
     other = tally.joint.sum(axis=1) - judged_true
     cells = [of[code] for code in (HumanCode.TRUE, HumanCode.FALSE) for of in (judged_true, other)]
     labels, verdicts = np.repeat([1.0, 1.0, 0.0, 0.0], cells), np.repeat([1.0, 0.0, 1.0, 0.0], cells)
     unlabelled = [judged_true[HumanCode.UNLABELLED], other[HumanCode.UNLABELLED]]
-    return ppi_share(labels, verdicts, np.repeat([1.0, 0.0], unlabelled)).clipped()
+    return ppi_share(labels, verdicts, np.repeat([1.0, 0.0], unlabelled))

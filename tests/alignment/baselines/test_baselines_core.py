@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from alignment.baselines.core import (
     Codes,
@@ -16,6 +17,7 @@ from alignment.baselines.core import (
     out_of_fold,
     sampled_chats,
 )
+from alignment.statistics.estimates import Estimate
 
 SEED = 7
 WORDS = ["order", "parcel", "late", "refund", "invoice", "colour", "size", "price", "shop", "return", "card"]
@@ -264,3 +266,23 @@ def test_the_interval_of_the_difference_holds_the_planted_one(judged: float, sai
     found = [against(human, draw(judged), OutOfFold(draw(said), 5)).over_words.interval for draw in simulated]
     covered = np.mean([one is not None and one.low <= judged - said <= one.high for one in found])
     assert 0.9 <= covered <= 1
+
+
+def test_copies_of_chats_in_one_cluster_know_no_more_than_one_of_each() -> None:
+    human = answers(60, share=0.5)
+    said, guess = wrong_on(human, 0.1), OutOfFold(answers(60, share=0.5, seed=9), 5)
+
+    def figures(copies: int, clusters: NDArray[np.int64] | None = None) -> list[Estimate]:
+        words = OutOfFold(np.tile(guess.answers, copies), 5)
+        people, judge = (np.tile(codes, copies) for codes in (human, said))
+        found = compare("polite", human=people, judge=judge, words=words, seed=SEED, clusters=clusters)
+        return [found.judge.accuracy, found.always, found.over_majority, found.over_words]
+
+    once, apart, together = figures(1), figures(4), figures(4, np.tile(np.arange(60), 4))
+    for one, many, grouped in zip(once, apart, together, strict=True):
+        assert one.interval
+        assert many.interval
+        assert grouped.interval
+        width = one.interval.high - one.interval.low
+        assert many.interval.high - many.interval.low < 0.6 * width
+        assert 0.9 * width < grouped.interval.high - grouped.interval.low < 1.2 * width

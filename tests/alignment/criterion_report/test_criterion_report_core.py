@@ -41,6 +41,23 @@ def test_a_part_says_what_is_undefined_and_when_it_is_a_hint_only() -> None:
     assert by_part(codes[:29], codes[:29], np.zeros(29, dtype=np.int64))[0].few
 
 
+def test_a_part_counts_its_clusters_of_chats() -> None:
+    human, judge = (np.tile(np.array(codes, dtype=np.int8), 30) for codes in ([T, T, F, F], [T, F, F, T]))
+    place, clusters = np.arange(120) % 2, np.arange(120) // 4
+    apart, together = by_part(human, judge, place), by_part(human, judge, place, clusters)
+    alone = by_part(human, judge, place, np.arange(120))
+    for one, same, grouped in zip(apart, alone, together, strict=True):
+        assert one.as_json() == same.as_json()
+        assert grouped.as_json()["confusion"] == one.as_json()["confusion"]
+    copies = np.tile(np.arange(40), 3)
+    once, thrice = by_part(human[:40], judge[:40], place[:40]), by_part(human, judge, place, copies)
+    for one, same in zip(once, thrice, strict=True):
+        single, repeated = (part.rates["balanced_accuracy"].interval for part in (one, same))
+        assert single
+        assert repeated
+        assert repeated.high - repeated.low >= 0.95 * (single.high - single.low)
+
+
 def test_no_chat_has_no_part() -> None:
     nothing = np.zeros(0, dtype=np.int8)
     assert by_part(nothing, nothing, length_bins(np.zeros(0, dtype=np.int64))) == []

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from alignment.comparison.core.codes import CriterionData, ReportData, cluster_numbers
+from alignment.comparison.core.codes import CriterionData, HumanCode, ReportData, cluster_numbers
 from alignment.comparison.queries.scope import Scope
 from alignment.prompts.queries.version_metrics import version_metrics
 from alignment.reports.core import build_report
@@ -60,6 +60,35 @@ def test_copies_of_chats_in_one_cluster_know_no_more_than_one_of_each() -> None:
     for name in ("human", "judge"):
         assert width(together["pass_rate"][name]) > 1.4 * width(apart["pass_rate"][name])
     assert (together["n"], together["confusion"]) == (apart["n"], apart["confusion"])
+
+
+def with_unlabelled(copies: int, *, at_random: bool) -> CriterionData:
+    """110 labelled chats and 400 with a verdict only, each `copies` times."""
+    human, judge = pairs(76, 4, 6, 24)
+    human, judge = [*human, *[HumanCode.UNLABELLED] * 400], [*judge, *[HumanCode.TRUE] * 300]
+    judge += [HumanCode.FALSE] * 100
+    return replace(criterion(human * copies, judge * copies), at_random=at_random)
+
+
+@pytest.mark.parametrize("method", ["ppi", "rogan_gladen"])
+def test_a_corrected_rate_knows_no_more_from_copies_than_from_one_of_each(method: str) -> None:
+    once, apart, alone, together = (
+        entry(with_unlabelled(copies, at_random=method == "ppi"), clusters)
+        for copies, clusters in (
+            (1, None),
+            (3, None),
+            (1, np.arange(510)),
+            (3, np.tile(np.arange(510), 3)),
+        )
+    )
+    assert {one["corrected_by"] for one in (once, apart, alone, together)} == {method}
+    single, many, each, grouped = (
+        one["pass_rate"]["judge_corrected"] for one in (once, apart, alone, together)
+    )
+    assert each == single
+    assert grouped["value"] == pytest.approx(many["value"])
+    assert width(many) < 0.7 * width(single)
+    assert 0.95 * width(single) < width(grouped) < 1.1 * width(single)
 
 
 def test_chats_whose_answers_are_not_alike_lose_little_by_their_clusters() -> None:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from alignment.reports.core.judge_side import NAMES
+from alignment.reports.core.pass_rates import Method
 from alignment.statistics.agreement import Confusion
+from bench._clustered_rates import ClusteredCell
 from bench.coverage import Cell, League, covered, precision_covered
 
 CELLS = (
@@ -63,6 +65,13 @@ def test_an_interval_from_a_table_without_an_error_still_holds_a_judge_that_errs
 @pytest.mark.parametrize("cell", [(30, 0.9, 0.95, 0.95), (30, 0.95, 0.97, 0.95), (60, 0.95, 0.95, 0.95)])
 def test_a_precision_close_to_one_is_held_on_few_chats(cell: tuple[int, float, float, float]) -> None:
     assert precision_covered(*cell) > 0.93
+
+
+@pytest.mark.parametrize("method", [Method.ROGAN_GLADEN, Method.PPI])
+def test_a_corrected_rate_of_clusters_is_held_where_independent_chats_would_mislead(method: Method) -> None:
+    cell = ClusteredCell(40, 10, alike=0.7, labelled=0.4, whole=True)
+    assert cell.covered(method, sets=150) > 0.9
+    assert cell.covered(method, sets=150, together=False) < 0.8
 
 
 def test_the_planted_table_is_the_expected_one() -> None:
