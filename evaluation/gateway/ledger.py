@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
+from evaluation.core.thinking import part_thinking
 from evaluation.core.types import Reply, ReplyState, Request, TokenLogprob
 from evaluation.gateway.budget import FREE, reserve, settle
 from evaluation.gateway.client import Outcome
@@ -33,8 +34,8 @@ _CALL_NEW = (
     *("state", "error", "reply", "finish_reason"),
 )
 _CALL_END = (
-    *("state", "error", "reply", "finish_reason", "logprobs", "prompt_tokens", "cached_tokens"),
-    *("completion_tokens", "cost_usd", "latency_ms", "answered_at"),
+    *("state", "error", "reply", "thinking", "finish_reason", "logprobs", "prompt_tokens", "cached_tokens"),
+    *("completion_tokens", "reasoning_tokens", "cost_usd", "latency_ms", "answered_at"),
 )
 _ATTEMPT_NEW = (
     *("call", "run", "unit", "number", "sent_at", "reserved_usd"),
@@ -226,7 +227,10 @@ class _Earlier:
 
 def storable(outcome: Outcome) -> Outcome:
     """Return the outcome without token counts that exceed the column; such a count is unknown."""
-    counts = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+    counts = (
+        *(outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens),
+        outcome.reasoning_tokens,
+    )
     if all(count is None or count <= LARGEST_COUNT for count in counts):
         return outcome
     return replace(
@@ -234,15 +238,16 @@ def storable(outcome: Outcome) -> Outcome:
         prompt_tokens=_count(outcome.prompt_tokens),
         cached_tokens=_count(outcome.cached_tokens),
         completion_tokens=_count(outcome.completion_tokens),
+        reasoning_tokens=_count(outcome.reasoning_tokens),
     )
 
 
 def stored_reply(call: ModelCall) -> Reply:
     """Return the reply of an answered call, marked as reused."""
     logprobs = tuple(_token(token) for token in call.logprobs) if call.logprobs else None
-    return Reply(
-        STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True), logprobs=logprobs
-    )
+    answer = part_thinking(call.reply).answer  # of calls stored before thinking was
+    used = CallUsed(call.pk, reused=True)
+    return Reply(STORED_STATES[call.state], answer, call.error, used, logprobs=logprobs)
 
 
 def attempts_mark_lost(*, unit_ids: Sequence[int] = (), ids: Sequence[int] = ()) -> None:
@@ -320,9 +325,24 @@ def _call_row(one: Ended, now: datetime) -> Row:
     outcome = one.outcome
     error = (outcome.error or "")[:300] if one.state == "failed" else ""
     logprobs = [asdict(token) for token in outcome.logprobs] if outcome.logprobs else None
-    result = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
-    tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
-    return (*result, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
+    texts = (outcome.text, outcome.thinking, (outcome.finish_reason or "")[:40])
+    tokens = (
+        outcome.prompt_tokens,
+        outcome.cached_tokens,
+        outcome.completion_tokens,
+        outcome.reasoning_tokens,
+    )
+    return (
+        one.state,
+        error,
+        *texts,
+        logprobs,
+        *tokens,
+        one.cost,
+        outcome.latency_ms,
+        now,
+        one.opened.call_id,
+    )
 
 
 def _paid(one: Ended) -> Decimal | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
+from evaluation.core.thinking import part_thinking
 from evaluation.core.types import TokenLogprob
 from evaluation.gateway.rate_limit_headers import Allowance, read_allowance, retry_after_seconds
 
@@ -34,6 +35,8 @@ _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
 _REQUEST_ID = re.compile(r"[!-~]{1,200}")
 _HUGE = 1e9  # excludes infinity and overflowing integers
 # NUL cannot be stored by PostgreSQL, a lone surrogate cannot be written as UTF-8.
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+_THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -41,8 +44,9 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 class Outcome:
     """The outcome of one HTTP request. Token counts are None if the endpoint did not report them.
 
-    `text` is the answer (kinds answered and cut_off; refused: the model's words, may be empty). `status` is
-    None without a reply. `error` is one line, empty when answered; it contains neither the key nor the
+    `text` is the answer (kinds answered and cut_off; refused: the model's words, may be empty), `thinking`
+    what the model showed of its reasoning. `completion_tokens` include `reasoning_tokens`. `status` is None
+    without a reply. `error` is one line, empty when answered; it contains neither the key nor the
     endpoint's message, which may repeat the chat. `retry_after` is in seconds. `allowance` is what the
     endpoint still allows, None if it does not say.
     """
@@ -50,10 +54,12 @@ class Outcome:
     kind: Kind
     status: int | None
     text: str = field(default="", repr=False)
+    thinking: str = field(default="", repr=False)
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
     request_id: str | None = None
     latency_ms: int = 0
@@ -182,16 +188,20 @@ def _read_answer(
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _failed("not_json", status, "the reply is JSON but not a chat completion", request_id)
-    kind, text, error = _kind_of_answer(choice, message)
+    content, thinking = _content(message)
+    kind, text, error = _kind_of_answer(choice, message, content)
     usage = _dict(data.get("usage"))
+    reasoning = _count(_dict(usage.get("completion_tokens_details")).get("reasoning_tokens"))
     return Outcome(
         kind=kind,
         status=status,
         text=_UNSTORABLE.sub("\ufffd", text),
+        thinking=_UNSTORABLE.sub("\ufffd", thinking),
         finish_reason=_tag(choice.get("finish_reason"), ""),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         cached_tokens=_count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
+        completion_tokens=_generated(usage, reasoning),
+        reasoning_tokens=reasoning,
         logprobs=_logprobs(choice.get("logprobs")),
         request_id=request_id,
         allowance=read_allowance(headers),
@@ -199,9 +209,43 @@ def _read_answer(
     )
 
 
-def _kind_of_answer(choice: dict[str, Any], message: dict[str, Any]) -> tuple[Kind, str, str]:
-    content, refusal, finish = message.get("content"), message.get("refusal"), choice.get("finish_reason")
-    text = content if isinstance(content, str) else ""
+def _content(message: dict[str, Any]) -> tuple[str | None, str]:
+    """Return a message's answer, None if it is not text, and its thinking from tags, parts and fields."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    if not all(part is None or isinstance(part, str | dict) for part in parts):
+        return None, ""
+    answer, thinking = "", [_text(message.get(name)) for name in _THINKING_FIELDS]
+    for part in parts:
+        if isinstance(part, dict) and part.get("type") in _THINKING_PARTS:
+            thinking.append(_text(part.get("thinking") or part.get("text")))
+        else:
+            answer += _text(part)
+    answer, tagged = part_thinking(answer)
+    return answer, "\n\n".join(dict.fromkeys(text.strip() for text in (*thinking, tagged) if text.strip()))
+
+
+def _text(value: Any) -> str:
+    """Return the text of a string, of a part `{"text": …}`, or of a list of these."""
+    parts = value if isinstance(value, list) else [value]
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _generated(usage: dict[str, Any], reasoning: int | None) -> int | None:
+    """Return all generated tokens: some endpoints count thinking in the total only."""
+    completion, prompt = _count(usage.get("completion_tokens")), _count(usage.get("prompt_tokens"))
+    total = _count(usage.get("total_tokens"))
+    if completion is None or prompt is None or total is None:
+        return completion
+    missing = total - prompt - completion
+    return completion + missing if missing > 0 and missing == (reasoning or missing) else completion
+
+
+def _kind_of_answer(
+    choice: dict[str, Any], message: dict[str, Any], content: str | None
+) -> tuple[Kind, str, str]:
+    refusal, finish, text = message.get("refusal"), choice.get("finish_reason"), content or ""
     if isinstance(refusal, str) and refusal.strip():
         return "refused", refusal, "the model refused to answer"
     if finish == "content_filter":
@@ -210,7 +254,7 @@ def _kind_of_answer(choice: dict[str, Any], message: dict[str, Any]) -> tuple[Ki
         return "cut_off", text, "the answer was cut off at its token limit"
     if finish == "error":
         return "server_error", "", "the endpoint failed in the middle of the answer"
-    if content is not None and not isinstance(content, str):
+    if content is None:
         return "not_json", "", "the answer is not text"
     if not text.strip():
         return "empty", "", "the answer is empty"

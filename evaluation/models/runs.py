@@ -185,11 +185,15 @@ class ModelCall(models.Model):
     state = models.CharField(max_length=8, choices=State.choices, default=State.CLAIMED)
     error = models.CharField(max_length=300, blank=True, default="")
     reply = models.TextField(blank=True, default="")
+    # What the model showed of its thinking: for the call's page, never read for a verdict.
+    thinking = models.TextField(blank=True, default="", db_default="")
     finish_reason = models.CharField(max_length=40, blank=True, default="")
     logprobs = models.JSONField(null=True, blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     cached_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    # The part of completion_tokens that was thinking, where the endpoint says so.
+    reasoning_tokens = models.PositiveIntegerField(null=True, blank=True)
     cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
     latency_ms = models.PositiveIntegerField(null=True, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)

@@ -8,8 +8,9 @@ from typing import Literal
 
 from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import TokenLogprob
-from evaluation.engines.core.verdicts import ANSWER_DECORATION, block_answers
+from evaluation.engines.core.verdict_block import own_block
 
+_DECORATION = " \t*_`.,;"
 _Says = Literal["true", "false", "open", "other"]
 
 
@@ -41,8 +42,9 @@ def p_true(tokens: Sequence[TokenLogprob], *, key: str, value: bool) -> float | 
     """
     words = [without_invisible(token.token) for token in tokens]
     text = "".join(words)
-    answer = next((answer for answer in block_answers(text) if answer.key == key.casefold()), None)
-    if answer is None or answer.value is not value:
+    block = own_block(text, keys=[key.casefold()])
+    answer = next((one for one in block.answers if one.key in (key.casefold(), "")), None) if block else None
+    if answer is None or answer.word != str(value).lower():
         return None
     starts = list(accumulate(map(len, words), initial=0))
     first = bisect_right(starts, answer.place - 1) - 1
@@ -82,7 +84,7 @@ def _says(written: str, *, begun: str) -> _Says:
     if not written.startswith(begun):
         return "open" if begun.startswith(written) else "other"
     line, ended, _ = written[len(begun) :].partition("\n")
-    word = line.strip(ANSWER_DECORATION).casefold()
+    word = line.strip(_DECORATION).casefold()
     if not word:
         return "other" if ended else "open"
     if "true".startswith(word):

@@ -1,29 +1,23 @@
 """Reads verdicts: by rule from the end of a rationale, or from the formatter's JSON."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.transcript_fencing import DRAFT_MARK, FENCE_LINE, MESSAGE_MARK, without_invisible
+from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import Criterion, Size
-from evaluation.engines.core.roles import ADVOCATES
+from evaluation.engines.core.verdict_block import own_block, prose_before
 
-READER_VERSION = 2
+READER_VERSION = 3
 FORMATTER_SCHEMA_VERSION = 1
 
-_HEADER = re.compile(r"[\s#*_`:~\-]*VERDICTS[\s#*_`:~\-]*", re.IGNORECASE)
-_LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]*:(.*)", re.IGNORECASE)
-_MARKS = "|".join((MESSAGE_MARK, DRAFT_MARK, *(role.mark for role in ADVOCATES)))
-_MARKED_LINE = re.compile(rf"^[ \t]*(?:{_MARKS})\|")
-_CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
-ANSWER_DECORATION = " \t*_`.,;"  # no tilde: a struck-through answer does not count
-_LONGEST_LINE = 300
 _LONGEST_EXPLANATION = 600
+_MOST_OBJECTS = 100  # that are looked at in a formatter's answer
 
 _ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
+_FORMATTED = {**{word: word for word in _ANSWERS}, "n/a": "not_applicable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +37,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockAnswer:
-    """One line of a block, its word in lower case; `place` is the code point after the colon."""
-
-    key: str
-    word: str
-    place: int
-
-    @property
-    def value(self) -> bool | None:
-        """Return True or False; None for any other word, including not applicable."""
-        return _ANSWERS.get(self.word)
-
-
-@dataclass(frozen=True, slots=True)
 class CopiedVerdict:
     """The formatter's entry for one key."""
 
@@ -67,9 +47,9 @@ class CopiedVerdict:
 def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
     """Read the last VERDICTS block that is the reviewer's own.
 
-    A block does not count inside quotation marks, in quoted (`>`) or marked lines, or before the last fence
-    line. Order, letter case and Markdown decoration do not matter; other keys are ignored. A key stays unread
-    if it is missing, has two different answers or any other answer, such as a forbidden NOT_APPLICABLE.
+    See `own_block` for the blocks that count. Order, letter case and Markdown do not matter; other keys are
+    ignored. A key stays unread if it is missing, has two different answers or any other answer, such as a
+    forbidden NOT_APPLICABLE.
 
     Examples
     --------
@@ -77,70 +57,23 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
     >>> dict(read_answer("Kind words.\\nVERDICTS\\n**polite**: true", criteria=[polite]).values)
     {'polite': True}
     """
-    lines = without_invisible(text).split("\n")
-    start = _own_header(lines)
-    if start is None:
-        return Answer(prose="\n".join(lines).strip(), values={}, contradictory=frozenset())
-    opens_code = start > 0 and _CODE_FENCE.fullmatch(lines[start - 1])
-    prose = "\n".join(lines[: start - 1 if opens_code else start]).strip()
-    answers: dict[str, set[str]] = {}
-    for answer in _iter_block(lines, start):
-        answers.setdefault(answer.key, set()).add(answer.word)
+    plain = without_invisible(text)
+    prose, block = prose_before(plain), own_block(plain, keys=[one.key.casefold() for one in criteria])
+    words: dict[str, set[str]] = {}
+    for answer in block.answers if block else ():
+        words.setdefault(answer.key, set()).add(answer.word)
+    if len(criteria) == 1 and "" in words:  # an answer behind the heading
+        words.setdefault(criteria[0].key.casefold(), set()).update(words[""])
     values: dict[str, bool | None] = {}
     contradictory = set()
     for criterion in criteria:
-        words = answers.get(criterion.key.casefold(), set())
-        known = {_ANSWERS[word] for word in words if word in _ANSWERS}
+        given = words.get(criterion.key.casefold(), set())
+        known = {_ANSWERS[word] for word in given if word in _ANSWERS}
         if len(known) > 1:
             contradictory.add(criterion.key)
-        elif len(words) == 1 and known and (criterion.allow_na or None not in known):
+        elif len(given) == 1 and known and (criterion.allow_na or None not in known):
             values[criterion.key] = known.pop()
     return Answer(prose=prose, values=values, contradictory=frozenset(contradictory))
-
-
-def block_answers(text: str) -> tuple[BlockAnswer, ...]:
-    """Return the lines of the reviewer's own last block, with their place in `text`.
-
-    `text` must come from `without_invisible`; places are code points of it.
-
-    Examples
-    --------
-    >>> [(answer.key, answer.word, answer.place) for answer in block_answers("VERDICTS\\npolite: TRUE")]
-    [('polite', 'true', 16)]
-    """
-    lines = text.split("\n")
-    start = _own_header(lines)
-    return () if start is None else tuple(_iter_block(lines, start))
-
-
-def _own_header(lines: Sequence[str]) -> int | None:
-    first = max((i + 1 for i, line in enumerate(lines) if FENCE_LINE.match(line)), default=0)
-    header, straight, curly = None, 0, 0
-    for i, line in enumerate(lines[first:], first):
-        if _is_foreign(line):
-            continue
-        if _HEADER.fullmatch(line[:_LONGEST_LINE]) and straight % 2 == 0 and curly <= 0:
-            header = i
-        straight += line.count('"')
-        curly += line.count("“") - line.count("”")
-    return header
-
-
-def _is_foreign(line: str) -> bool:
-    return line.lstrip().startswith(">") or bool(_MARKED_LINE.match(line))
-
-
-def _iter_block(lines: Sequence[str], header: int) -> Iterator[BlockAnswer]:
-    """Yield the block's answers up to the first line that is not of the form `key: answer`."""
-    place = sum(len(line) + 1 for line in lines[: header + 1])
-    for line in lines[header + 1 :]:
-        if line.strip() and not _CODE_FENCE.fullmatch(line):
-            match = _LINE.fullmatch(line.replace("\\_", "_")) if len(line) <= _LONGEST_LINE else None
-            if match is None or _is_foreign(line):
-                break
-            word = match[2].strip(ANSWER_DECORATION).casefold()
-            yield BlockAnswer(match[1].strip("_").casefold(), word, place + line.index(":") + 1)
-        place += len(line) + 1
 
 
 def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, Any]:
@@ -170,36 +103,51 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, CopiedVerdict]:
-    """Return what the formatter copied, by key.
+    """Return what the formatter copied, by key, from the last JSON object of its answer.
 
-    Keys with `unclear`, an unknown value or two entries are missing, and so is everything if the text is not
-    such a document.
+    The object has the verdicts under `verdicts` or is these itself. A verdict is an object with `value` and
+    `explanation`, or the value alone; a value is a word in any case, true or false. Keys with `unclear`, an
+    unknown value or two entries are missing.
+
+    Examples
+    --------
+    >>> polite = Criterion("polite", "Polite?", "", "simple", True, False, "", ())
+    >>> read_formatter('Here you are: {"polite": "TRUE"}', criteria=[polite])["polite"].value
+    True
     """
-    try:
-        document = json.loads(_bare_json(text), object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError):
-        return {}
-    verdicts = document.get("verdicts") if isinstance(document, dict) else None
+    document = _last_object(text, keys={criterion.key for criterion in criteria})
+    verdicts = document.get("verdicts", document)
     if not isinstance(verdicts, dict):
         return {}
     copied = {}
     for criterion in criteria:
         entry = verdicts.get(criterion.key)
-        word = entry.get("value") if isinstance(entry, dict) else None
-        if isinstance(word, str) and word in _ANSWERS and (criterion.allow_na or word != "not_applicable"):
-            explanation = entry.get("explanation") if isinstance(entry, dict) else ""
-            plain = without_invisible(explanation).strip() if isinstance(explanation, str) else ""
-            copied[criterion.key] = CopiedVerdict(
-                value=_ANSWERS[word], explanation=plain[:_LONGEST_EXPLANATION]
-            )
+        fields = entry if isinstance(entry, dict) else {"value": entry}
+        word = _FORMATTED.get(str(fields.get("value")).strip().casefold().replace(" ", "_"))
+        if word is None or (word == "not_applicable" and not criterion.allow_na):
+            continue
+        explanation = fields.get("explanation")
+        plain = without_invisible(explanation).strip() if isinstance(explanation, str) else ""
+        copied[criterion.key] = CopiedVerdict(_ANSWERS[word], plain[:_LONGEST_EXPLANATION])
     return copied
 
 
-def _bare_json(text: str) -> str:
-    lines = text.strip().split("\n")
-    if len(lines) > 2 and _CODE_FENCE.fullmatch(lines[0]) and _CODE_FENCE.fullmatch(lines[-1]):
-        return "\n".join(lines[1:-1])
-    return text
+def _last_object(text: str, *, keys: set[str]) -> dict[str, Any]:
+    """Return the last JSON object with `verdicts` or one of the keys, with or without text around it."""
+    decoder = json.JSONDecoder(object_pairs_hook=_without_duplicates)
+    found: dict[str, Any] = {}
+    at = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if at < 0:
+            break
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            found = document if keys & document.keys() or "verdicts" in document else found
+        at = text.find("{", end)
+    return found
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

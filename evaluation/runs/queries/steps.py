@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import get_args
 
+from evaluation.core.thinking import part_thinking
 from evaluation.core.types import Engine
 from evaluation.engines.core.flags import place_of
 from evaluation.engines.core.roles import NAMES, final_role
@@ -31,7 +32,7 @@ class SentAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call behind a verdict; `text` is the prose, `raw` the unchanged answer.
+    """One call behind a verdict; `text` is the prose, `raw` the answer with its block.
 
     `window` and `sample` count from 0. `prompt` is empty if an earlier call of the verdict had the same text
     (`repeats`), as samples of a question do.
@@ -47,6 +48,7 @@ class Step:
     error: str
     text: str
     raw: str
+    thinking: str
     prompt: tuple[tuple[str, str], ...]
     repeats: bool
     reused: bool
@@ -54,6 +56,7 @@ class Step:
     prompt_tokens: int | None
     cached_tokens: int | None
     completion_tokens: int | None
+    reasoning_tokens: int | None
     cost_usd: Decimal | None
     latency_ms: int | None
 
@@ -104,6 +107,7 @@ def taken_from(verdict: Verdict) -> tuple[int, int]:
 def _step(use: UnitCall, blocks: dict[str, TextBlock], shown: set[str]) -> Step:
     """Return one call's step; `shown` holds the prompts of earlier steps and is extended."""
     call, sent = use.call, repr(use.call.parts)
+    answer, thinking = part_thinking(call.reply)
     repeats = sent in shown
     shown.add(sent)
     parts = () if repeats else call.parts
@@ -117,7 +121,8 @@ def _step(use: UnitCall, blocks: dict[str, TextBlock], shown: set[str]) -> Step:
         state=ModelCall.State(call.state).label,
         error=call.error,
         text=call.reply if use.role == "formatter" else prose(call.reply),
-        raw=call.reply,
+        raw=answer,
+        thinking=call.thinking or thinking,
         prompt=tuple((role, "\n\n".join(blocks[h].text for h in hashes)) for role, hashes in parts),
         repeats=repeats,
         reused=use.reused,
@@ -125,6 +130,7 @@ def _step(use: UnitCall, blocks: dict[str, TextBlock], shown: set[str]) -> Step:
         prompt_tokens=call.prompt_tokens,
         cached_tokens=call.cached_tokens,
         completion_tokens=call.completion_tokens,
+        reasoning_tokens=call.reasoning_tokens,
         cost_usd=call.cost_usd,
         latency_ms=call.latency_ms,
     )
@@ -143,4 +149,4 @@ def _attempt(row: Attempt) -> SentAttempt:
 
 def prose(reply: str) -> str:
     """Return a reasoning answer without its VERDICTS block."""
-    return read_answer(reply, criteria=()).prose
+    return read_answer(part_thinking(reply).answer, criteria=()).prose

@@ -32,8 +32,8 @@ _ENDED = (
     *("prompt_tokens", "completion_tokens", "cost_usd"),
 )
 _ANSWERED = (
-    *("state", "error", "reply", "finish_reason", "logprobs"),
-    *("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "answered_at"),
+    *("state", "error", "reply", "thinking", "finish_reason", "logprobs", "prompt_tokens"),
+    *("cached_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "answered_at"),
 )
 
 
@@ -291,6 +291,7 @@ class Collector:
             return False
         self.answered += 1
         call.state, call.error, call.reply = outcome.kind, "", outcome.text
+        call.thinking, call.reasoning_tokens = outcome.thinking, outcome.reasoning_tokens
         call.finish_reason = (outcome.finish_reason or "")[:40]
         call.logprobs = _logprobs_json(outcome)
         call.prompt_tokens, call.cached_tokens = outcome.prompt_tokens, outcome.cached_tokens

@@ -94,16 +94,14 @@ REPLIES = st.lists(
 def says(text: str, *, key: str, value: bool | None) -> bool:
     """Whether a line of the text is this answer to this key, or a JSON value is it."""
     plain = without_invisible(text).replace("\\_", "_").casefold()
-    line = rf"(?m)^[^\w\n]*{key}[^\w\n]*:[^\w\n]*{WORDS[value]}[^\w\n]*$"
-    return re.search(line, plain) is not None
+    word = WORDS[value] if value is not None else r"(?:not[ _-]?applicable|n\s?/\s?a|n\.a\.|na)"
+    return re.search(rf"{key}[^\w\n]*{word}(?!\w)", plain) is not None
 
 
 def formatted_as(text: str, *, key: str, value: bool | None) -> bool:
-    try:
-        entry = json.loads(text)["verdicts"].get(key) or {}
-    except ValueError:
-        return False
-    return entry.get("value") == WORDS[value]
+    word = WORDS[value] if value is not None else "(?:not[_ ]applicable|n/a)"
+    entry = rf'"{key}"\s*:\s*(?:{{[^{{}}]*"value"\s*:)?\s*"?\s*{word}\s*["}},]'
+    return re.search(entry, text, re.IGNORECASE) is not None
 
 
 @pytest.mark.heavy
@@ -113,7 +111,7 @@ def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
     answer = read_answer(text, criteria=BOTH)
     for key, value in answer.values.items():
         assert says(text, key=key, value=value), text
-        assert "verdicts" in without_invisible(text).casefold()
+        assert "verdict" in without_invisible(text).casefold()
 
 
 @pytest.mark.heavy

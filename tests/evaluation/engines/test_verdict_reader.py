@@ -32,7 +32,7 @@ def values(text: str) -> dict[str, bool | None]:
         "VERDICTS\r\npolite: TRUE\r\nwrong_fact: FALSE\r\n",
         "VERDICTS\nother_key: MAYBE\npolite: TRUE\npolite: true\nwrong_fact: FALSE",
         "VERDICTS\npolite: FALSE\nwrong_fact: TRUE\nSo:\nVERDICTS\npolite: TRUE\nwrong_fact: FALSE",
-        "VERDICTS\npolite: TRUE\u200b\nwrong_fact: FALSE\nThat is all.",
+        "VERDICTS\npolite: TRUE\u200b\nwrong_fact: FALSE\n",
     ],
 )
 def test_block_is_read_in_any_order_case_and_decoration(block: str) -> None:
@@ -49,7 +49,6 @@ def test_block_is_read_in_any_order_case_and_decoration(block: str) -> None:
         "",
         "NOT_APPLICABLE",
         "N/A",
-        "TRUE (see m3)",
         "NOT TRUE",
         "~~TRUE~~",
         "~~TRUE~~ FALSE",
@@ -81,10 +80,8 @@ def test_without_a_block_nothing_is_read(text: str) -> None:
     assert values(text) == {}
 
 
-def test_block_ends_at_the_first_line_of_prose() -> None:
-    assert values("VERDICTS\npolite: TRUE\nThe customer had asked to end with\nwrong_fact: TRUE") == {
-        "polite": True
-    }
+def test_a_block_with_prose_between_its_lines_is_left_to_the_formatter() -> None:
+    assert values("VERDICTS\npolite: TRUE\nThe customer had asked to end with\nwrong_fact: TRUE") == {}
 
 
 INSIDE_THE_CHAT = "VERDICTS\npolite: TRUE\nwrong_fact: TRUE"
@@ -117,10 +114,8 @@ def test_block_after_an_open_quotation_mark_is_left_to_the_formatter() -> None:
     assert values(f'The customer wrote: "end with\n{INSIDE_THE_CHAT}') == {}
 
 
-def test_marked_lines_inside_the_block_are_not_answers() -> None:
-    assert values("VERDICTS\npolite: FALSE\nm05 customer| wrong_fact: TRUE\nwrong_fact: FALSE") == {
-        "polite": False
-    }
+def test_a_block_with_marked_lines_is_left_to_the_formatter() -> None:
+    assert values("VERDICTS\npolite: FALSE\nm05 customer| wrong_fact: TRUE\nwrong_fact: FALSE") == {}
 
 
 def test_prose_is_the_text_before_the_block() -> None:
@@ -160,16 +155,36 @@ def test_formatter_answer_in_a_code_fence_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '{"verdicts": {"polite": {"value": true, "explanation": "Kind."}}}',
+        '{"verdicts": {"polite": {"value": "TRUE"}}}',
+        '{"verdicts": {"polite": true}}',
+        '{"polite": "True"}',
+        'Here it is:\n```json\n{"polite": {"value": " true "}}\n```\nAnything else?',
+        '{"note": "{"}, {broken {"verdicts": {"polite": "false"}} {"verdicts": {"polite": "true"}} {"a": 1}',
+    ],
+)
+def test_the_last_object_is_read_in_every_spelling(text: str) -> None:
+    assert read_formatter(text, criteria=[POLITE])["polite"].value is True
+
+
+def test_not_applicable_is_read_in_every_spelling() -> None:
+    for word in ("not_applicable", "NOT APPLICABLE", "N/A"):
+        assert read_formatter(f'{{"wrong_fact": "{word}"}}', criteria=BOTH)["wrong_fact"].value is None
+
+
+@pytest.mark.parametrize(
     "entry",
     [
         {"value": "unclear", "explanation": ""},
         {"value": "not_applicable", "explanation": ""},
         {"value": "yes"},
-        {"value": True},
+        {"value": 1},
         {"value": None},
         {"value": ["true"]},
         {},
-        "true",
+        "yes",
         None,
     ],
 )
