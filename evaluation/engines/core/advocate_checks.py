@@ -63,7 +63,7 @@ def brief_flags(
     argued = None if advocate.argues is None else argued_answer(criterion, argues=advocate.argues)
     checks = {
         "no_message": bool(_NO_MESSAGE.search(own_words)),
-        "unverified_quote": not all(quote.found for quote in find_quotes(text=text, chat=chat)),
+        "unverified_quote": any(quote.match == "missing" for quote in find_quotes(text=text, chat=chat)),
         "concedes": bool(_CONCEDES.search(own_words)),
         "gives_verdict": criterion.key in verdicts,
         "wrong_side": argued is not None and (not argued) in answers,

@@ -41,6 +41,7 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
         ),
         quotes=len(quotes),
         quotes_verified=sum(quote.found for quote in quotes),
+        quotes_close=sum(quote.match == "close" for quote in quotes),
         p_true=_probability(key, reading, reply),
     )
 

@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "bc60ebf4f0dc3d696901b975313210b6281680d73ae198c8a05d23bc79d8ebf0"
-NONE = "7286212dabc23b8df4048ed7c027bc6bf29d72f59ccc1511ff210d66003b1dee"
-FOUND = "698bedfd37ce78070bf3cb622f0624b5968d8acdb215fb074196edbebdf5a09c"
+STATIC = "58024b4bb00aa3f816f5c9169b10ae80a1a148085835ca675953ea9c4d3308c1"
+NONE = "53d244aa9abadfb04f2c3615d2c0c2104f724af3599256d788c1492578c86292"
+FOUND = "672a818e678a7e298bed8b1fff28b363b4b37576fd3ce7dae5f331005c0c9ae1"
 
 
 # ---------- the bytes that judges were pinned to ----------
