@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from common.citations import Citation, citations
+from common.citations import CITATION, Citation, citations
 
 MARKDOWN_LIMIT = 50_000  # characters; longer texts stay plain, since Markdown could get slow
 
@@ -198,7 +198,7 @@ def cited_turns(text: str) -> set[int]:
     [2, 4, 7, 8, 9]
     """
     turns = {number for citation in citations(text) for number in citation.messages}
-    for match in _TURNS.finditer(text):
+    for match in _TURNS.finditer(CITATION.sub(" ", text)):
         if match["none"]:  # an absence cites the searched range
             continue
         first = int(match["first"] or match["bare"])

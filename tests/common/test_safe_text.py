@@ -111,3 +111,7 @@ def test_the_block_of_verdicts_is_set_apart():
 
 def test_a_search_that_found_nothing_rests_on_no_turn():
     assert cited_turns("[m1–m9: none] but m4") == {4}
+
+
+def test_every_message_that_a_citation_names_is_cited_and_none_that_it_quotes():
+    assert cited_turns('[m2, m03 bot: "as in m9"] and [m5–m6]') == {2, 3, 5, 6}
