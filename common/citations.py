@@ -8,52 +8,66 @@ from dataclasses import dataclass
 APOSTROPHES = "'‘’‚‛`´′＇❛❜"
 QUOTATION_MARKS = f'{APOSTROPHES}"“”„‟″«»‹›「」『』｢｣《》〈〉〝〞〟＂❝❞'
 
-_MARKS = f"[{QUOTATION_MARKS}]"
-_RANGE = r"\s*[–—-]\s*"
-_ROLE = r"(?:[\s(]+(?!m\d)[^\W\d_][\w-]{0,20}\)?){0,3}"  # as in `m02 bot`
-_MESSAGE = rf"m\d{{1,6}}{_ROLE}"
-_MESSAGES = rf"{_MESSAGE}(?:(?:\s*(?:[,;/&+、，]|and)\s*|{_RANGE}){_MESSAGE}){{0,9}}"
-# NB: a quote never runs into the next citation, so a missing mark hides only its own.
-QUOTED = rf"[*_]{{0,3}}{_MARKS}(?:(?!\[\s*m\d).){{1,600}}?{_MARKS}[*_]{{0,3}}[\s.,;…]*[\]］】]"
-CITATION = re.compile(
-    rf"[\[［【]\s*(?P<messages>{_MESSAGES})\s*[:：|]\s*(?P<body>{QUOTED})", re.IGNORECASE | re.DOTALL
+_MARK = rf"\\?[{QUOTATION_MARKS}]"
+_WORD = r"[^\W\d_][^\W\d_-]{0,20}"
+_ROLE = rf"(?:[\s(,:|–—-]+(?!m\d){_WORD}\)?){{0,3}}"  # as in `m02 bot`
+_FIRST = rf"(?:{_WORD}\s+){{0,2}}?(?:m|(?:message|turn)s?\s+)\d{{1,6}}{_ROLE}"
+_MESSAGES = rf"{_FIRST}(?:\s*(?:[,;/&+、，–—-]|and)\s*m?\d{{1,6}}{_ROLE}){{0,9}}\s*[:：|]\s*"
+# NB: a quote never runs into the next bracket, so a missing mark hides only its own citation.
+QUOTED = (
+    rf"[*_]{{0,3}}{_MARK}(?:(?!\[\s*m\d).){{1,600}}?{_MARK}[*_]{{0,3}}"
+    r"[\s.,;…]*(?:\([^()\[\]\n]{1,30}\)\s*)?[\]］】]"
 )
-_NUMBERS = re.compile(rf"m(\d{{1,6}}){_ROLE}(?:{_RANGE}m(\d{{1,6}}))?", re.IGNORECASE)
-_BETWEEN = r"[*_]{0,3}\s*(?:[,;/&+、，；…]|\.\.\.|\band\b)\s*[*_]{0,3}"
+CITATION = re.compile(rf"[\[［【]\s*(?P<messages>{_MESSAGES})(?P<body>{QUOTED})", re.IGNORECASE | re.DOTALL)
+_NUMBERS = re.compile(rf"(\d{{1,6}})(?:{_ROLE}\s*[–—-]\s*m?(\d{{1,6}}))?", re.IGNORECASE)
+_BETWEEN = r"[*_]{0,3}\s*(?:[,;/&+、，；…]|\.\.\.|\band\b)?\s*"
+_NEXT_MESSAGES = re.compile(rf"{_MARK}{_BETWEEN}({_MESSAGES})(?=[*_]{{0,3}}{_MARK})", re.IGNORECASE)
+_END = re.compile(rf"{_MARK}[*_]{{0,3}}[\s.,;…]*(?:\([^()]*\)\s*)?[\]］】]?$")
 _WIDEST_RANGE = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Quoted:
+    """Words of one of the named messages."""
+
+    messages: tuple[int, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
-    """Quotes of one or several messages; `text[start:end]` is the whole bracket."""
+    """The quotes in one bracket; `text[start:end]` is the bracket."""
 
     start: int
     end: int
-    messages: tuple[int, ...]
-    quotes: tuple[str, ...]
+    quotes: tuple[Quoted, ...]
 
 
 def citations(text: str) -> Iterator[Citation]:
     """Yield every citation in a text, in order.
 
-    A role after a number (`[m02 bot: "…"]`) is no part of the address.
+    A role beside a number (`[m02 bot: "…"]`) is no part of the address.
 
     Examples
     --------
-    >>> [(found.messages, found.quotes) for found in citations('[m2, m4–m6: "not yet", «never»]')]
-    [((2, 4, 5, 6), ('not yet', 'never'))]
+    >>> [(quote.messages, quote.words) for quote in next(citations('[m2, m4–m6: "no", «yes»]')).quotes]
+    [((2, 4, 5, 6), 'no'), ((2, 4, 5, 6), 'yes')]
     """
     for match in CITATION.finditer(text):
-        yield Citation(*match.span(), _numbers(match["messages"]), quotes_in(match["body"]))
+        # Parts of one bracket: words, messages, words, …
+        messages, *parts = match["messages"], *_NEXT_MESSAGES.split(match["body"])
+        addressed = zip([messages, *parts[1::2]], parts[::2], strict=True)
+        quotes = (Quoted(_numbers(named), words) for named, body in addressed for words in quotes_in(body))
+        yield Citation(*match.span(), tuple(quotes))
 
 
 def quotes_in(body: str) -> tuple[str, ...]:
     """Return the words between the quotation marks of a `QUOTED` part, one item for each quote."""
-    inner = body.rstrip(" \t\n.,;…]］】").strip("*_ ")[:-1].lstrip("*_ ")
-    mark, words = inner[0], inner[1:]
+    inner = _END.sub("", body).lstrip("*_\\")
+    mark, words = inner[:1], inner[1:]
     marks = QUOTATION_MARKS if mark in APOSTROPHES else QUOTATION_MARKS.replace(APOSTROPHES, "")
-    quotes = re.split(rf"[{marks}]{_BETWEEN}[{marks}]", words)
-    return tuple(quote.strip() for quote in quotes)
+    apart = rf"\\?[{marks}][*_]{{0,3}}\s*(?:[,;/&+、，；…]|\.\.\.|\band\b)\s*[*_]{{0,3}}\\?[{marks}]"
+    return tuple(quote.strip() for quote in re.split(apart, words))
 
 
 def _numbers(messages: str) -> tuple[int, ...]:

@@ -197,7 +197,8 @@ def cited_turns(text: str) -> set[int]:
     >>> sorted(cited_turns('[m2: "no"] against m4 and [m7–m9], but [m1–m9: none]'))
     [2, 4, 7, 8, 9]
     """
-    turns = {number for citation in citations(text) for number in citation.messages}
+    quotes = (quote for citation in citations(text) for quote in citation.quotes)
+    turns = {number for quote in quotes for number in quote.messages}
     for match in _TURNS.finditer(CITATION.sub(" ", text)):
         if match["none"]:  # an absence cites the searched range
             continue
@@ -308,15 +309,17 @@ def _linked(text: str, known: Collection[int] | None, *, marked: bool) -> Iterab
 
 
 def _quotes(citation: Citation, known: Collection[int] | None, mark: re.Match[str] | None) -> Iterable[Token]:
-    for quote in citation.quotes:
-        yield from (*_element("q", "", quote), _text(" "))
-    if not (mark and mark["not_in"]):
-        for place, number in enumerate(citation.messages):
-            yield from (_text(", "),) if place else ()
-            yield from _named_turn(number, known)
-        yield _text(" " if mark else "")
+    """Yield the quotes in one bracket, each followed by the messages that it is from, and the mark."""
+    for place, (messages, quotes) in enumerate(groupby(citation.quotes, key=lambda quote: quote.messages)):
+        yield _text(" " if place else "")
+        for quote in quotes:
+            yield from (*_element("q", "", quote.words), _text(" "))
+        if not (mark and mark["not_in"]):
+            for at, number in enumerate(messages):
+                yield _text(", " if at else "")
+                yield from _named_turn(number, known)
     if mark:
-        yield from _chip(mark)
+        yield from (_text("" if mark["not_in"] else " "), *_chip(mark))
 
 
 def _between(text: str, known: Collection[int] | None, *, marked: bool) -> Iterable[Token]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rapidfuzz import fuzz, process
 
-from common.citations import APOSTROPHES, CITATION, QUOTED, Citation, citations, quotes_in
+from common.citations import APOSTROPHES, CITATION, QUOTED, Citation, Quoted, citations, quotes_in
 from evaluation.core.transcript_fencing import MESSAGE_MARK, visible_text, without_invisible
 from evaluation.core.types import Chat
 
@@ -29,6 +29,7 @@ _ELLIPSIS = re.compile(r"[\[(]?(?:[…⋯]|\.\s?\.(?:\s?\.)*)+[\])]?")
 
 _DASHES = dict.fromkeys("‐‑‒–—―−﹘", "-")
 _FOLDED = str.maketrans(dict.fromkeys(APOSTROPHES, "'") | _DASHES)
+_LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _LINE_MARK = re.compile(rf"\b{MESSAGE_MARK}\|")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -60,7 +61,7 @@ class Quote:
     def mark(self) -> str:
         """Return the machine's mark for the Judge."""
         if self.match == "missing":
-            return f"[not in {', '.join(f'm{n}' for n in self.messages)}]"
+            return f"[not in {_names(self.messages)}]"
         return "[too short]" if self.match == "short" else f"[{self.match}]"
 
 
@@ -119,7 +120,8 @@ def match_in(quote: str, content: str) -> Match:
     >>> [match_in(quote, "Sorry, we **can't** refund.") for quote in ("we can’t refund", "Sorry", "we can")]
     ['verified', 'short', 'missing']
     """
-    texts = {_words(version(content)) for version in (without_invisible, visible_text)}
+    versions = (content, visible_text(content), _LIST_NUMBER.sub("", content))
+    texts = {_words(version) for version in versions}
     words = _words(quote)
     if words in texts:
         return "verified" if words or quote.strip() == content.strip() else "missing"
@@ -157,16 +159,22 @@ def _in_order(pieces: Sequence[Sequence[str]], text: Sequence[str]) -> bool:
 def _is_close(pieces: Sequence[Sequence[str]], text: Sequence[str]) -> bool:
     if not pieces or not _is_long_enough([word for piece in pieces for word in piece]):
         return False
+    text = _uncontracted(text)
     known = set(text)
     numbers = {word for piece in pieces for word in piece if any(map(str.isdecimal, word))}
     return numbers <= known and all(_similarity(piece, text, known) >= CLOSE_WORDS for piece in pieces)
 
 
 def _similarity(piece: Sequence[str], text: Sequence[str], known: set[str]) -> float:
-    """Return the percentage of equal words in the most similar part of the text."""
-    words = [_as_spelt(word, text, known) for word in piece]
-    compare = fuzz.partial_ratio if len(words) <= len(text) else fuzz.ratio
-    return compare(words, list(text), score_cutoff=CLOSE_WORDS)
+    """Return the percentage of the words that stand in this order in the most similar part of the text."""
+    words = [_as_spelt(word, text, known) for word in _uncontracted(piece)]
+    margin = [""] * len(words)  # else a shorter part at either end would score higher
+    return fuzz.partial_ratio(words, [*margin, *text, *margin], score_cutoff=CLOSE_WORDS)
+
+
+def _uncontracted(words: Sequence[str]) -> list[str]:
+    """Return the words with contractions in two, but not those that negate: "it's", not "can't"."""
+    return [part for word in words for part in (word.split("'") if not word.endswith("n't") else [word])]
 
 
 def _as_spelt(word: str, text: Sequence[str], known: set[str]) -> str:
@@ -177,12 +185,12 @@ def _as_spelt(word: str, text: Sequence[str], known: set[str]) -> str:
 
 
 def _looked_up(citation: Citation, *, chat: Chat) -> tuple[Quote, ...]:
-    contents = [message.content for message in chat.messages if message.n in citation.messages]
-    return tuple(Quote(citation.messages, words, _best(words, contents)) for words in citation.quotes)
+    return tuple(Quote(one.messages, one.words, _best(one, chat=chat)) for one in citation.quotes)
 
 
-def _best(words: str, contents: Iterable[str]) -> Match:
-    matches = {match_in(words, content) for content in contents}
+def _best(quote: Quoted, *, chat: Chat) -> Match:
+    named = (message.content for message in chat.messages if message.n in quote.messages)
+    matches = {match_in(quote.words, content) for content in named}
     order: tuple[Match, ...] = ("verified", "close", "short")
     return next((match for match in order if match in matches), "missing")
 
@@ -191,5 +199,8 @@ def _marked(text: str, citation: Citation, *, chat: Chat) -> str:
     quotes = _looked_up(citation, chat=chat)
     if len(quotes) == 1:
         return f"{text[citation.start : citation.end]} {quotes[0].mark}"
-    named = ", ".join(f"m{n}" for n in citation.messages)
-    return " ".join(f'[{named}: "{quote.words}"] {quote.mark}' for quote in quotes)
+    return " ".join(f'[{_names(quote.messages)}: "{quote.words}"] {quote.mark}' for quote in quotes)
+
+
+def _names(messages: Iterable[int]) -> str:
+    return ", ".join(f"m{n}" for n in messages)

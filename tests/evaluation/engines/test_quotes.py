@@ -23,6 +23,7 @@ CHAT = Chat(
         Message(6, "user", "我要退款，谢谢"),
         Message(7, "assistant", "We refund cout << 3 fees\u200b today."),
         Message(8, "user", "पैसा वापस करो"),
+        Message(9, "assistant", "1. Wait here\n2. Then pay"),
     ),
 )
 
@@ -54,6 +55,8 @@ FORMS: list[tuple[str, str]] = [
     ('[m2: "fee, sorry about that"]', "verified"),
     ('[m2: "see our terms"]', "verified"),
     ('[m2: "Cash Card"]', "verified"),
+    ('[m9: "Wait here Then pay"]', "verified"),
+    ('[m9: "1. Wait here 2. Then pay"]', "verified"),
     ('[m2: "- Cash\n- Card"]', "verified"),
     ('[m7: "cout << 3 fees today"]', "verified"),
     (r'[m7: "cout <\\< 3"]', "verified"),
@@ -74,6 +77,15 @@ FORMS: list[tuple[str, str]] = [
     ('[m2, m3: "refund the fee"]', "verified"),
     ('[m1 and m2: "refund the fee"]', "verified"),
     ('[m1–m3: "refund the fee"]', "verified"),
+    ('[m2,3: "refund the fee"]', "verified"),
+    ('[m1-3: "refund the fee"]', "verified"),
+    ('[m2, bot: "refund the fee"]', "verified"),
+    ('[bot m2: "refund the fee"]', "verified"),
+    ('[m2: bot: "refund the fee"]', "verified"),
+    ('[m2: "refund the fee" (bot)]', "verified"),
+    ('[turn 2: "refund the fee"]', "verified"),
+    ('[message 2: "refund the fee"]', "verified"),
+    (r"[m2: \"refund the fee\"]", "verified"),
     ('[m1, m3: "refund the fee"]', "missing"),
     ('[m1: "refund the fee"]', "missing"),
     ('[m99: "refund the fee"]', "missing"),
@@ -82,6 +94,7 @@ FORMS: list[tuple[str, str]] = [
     ('[m2: "We can\'t refnd the fee"]', "close"),
     ('[m2: "We can\'t refund the whole fee"]', "close"),
     ('[m1: "its 55 minutes late"]', "close"),
+    ('[m1: "it is 55 minutes late"]', "close"),
     ('[m1: "it\'s 65 minutes late"]', "missing"),
     ('[m1: "it\'s late"]', "missing"),
     ('[m2: "We can"]', "missing"),
@@ -127,6 +140,13 @@ def test_a_quote_is_matched_by_its_words_alone(citation: str, match: str) -> Non
 def test_quotes_in_one_bracket_are_looked_up_singly(citation: str) -> None:
     found = find_quotes(text=citation, chat=CHAT)
     assert [quote.match for quote in found] == ["verified", "missing"]
+
+
+def test_a_bracket_may_cite_several_messages_each_with_its_words() -> None:
+    text = '[m2: "refund the fee", "sorry about that"; m1: "minutes late", m7: "minutes late"]'
+    found = [(quote.messages, quote.match) for quote in find_quotes(text=text, chat=CHAT)]
+    assert found == [((2,), "verified"), ((2,), "verified"), ((1,), "verified"), ((7,), "missing")]
+    assert mark_quotes(text=text, chat=CHAT).endswith('[m7: "minutes late"] [not in m7]')
 
 
 def test_a_missing_quotation_mark_hides_only_its_own_citation() -> None:
