@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "58024b4bb00aa3f816f5c9169b10ae80a1a148085835ca675953ea9c4d3308c1"
-NONE = "53d244aa9abadfb04f2c3615d2c0c2104f724af3599256d788c1492578c86292"
-FOUND = "672a818e678a7e298bed8b1fff28b363b4b37576fd3ce7dae5f331005c0c9ae1"
+STATIC = "501b4efa44cb5fd171925fd1ea69006f037eae51e00c04ef350d489c70fcd56d"
+NONE = "1f454898fe30b3338f8901f6c1be05a1943a253868359f94cf06ec63ba2c043f"
+FOUND = "1599b92a0252216c0cbc9b0918c9228eacf527dc5692c7b7d968f08cf135f605"
 
 
 # ---------- the bytes that judges were pinned to ----------
