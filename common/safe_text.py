@@ -2,14 +2,17 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from html import escape
 from itertools import groupby
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+
+from common.citations import CITATION, Citation, citations
 
 MARKDOWN_LIMIT = 50_000  # characters; longer texts stay plain, since Markdown could get slow
 
@@ -18,7 +21,7 @@ _TAGS = {
     *("em", "strong", "a", "q", "span", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _ATTRIBUTES = {"a": {"href", "rel"}, "ol": {"start"}}
-_CLASSES = {"a": {"t", "inert"}, "span": {"url", "bad"}, "p": {"title"}}
+_CLASSES = {"a": {"t", "inert"}, "span": {"url", "good", "near", "bad"}, "p": {"title"}}
 _INERT: dict[str, str | int | float] = {"class": "inert", "rel": "noopener noreferrer nofollow"}
 
 _SHORT_NAMES = {
@@ -48,13 +51,13 @@ _BLANK_LETTERS = {0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}  # invisible, although
 _JOINED = {"Lo", "Mn", "Mc", "So", "Sk"}  # emoji and scripts in which a joiner is ordinary spelling
 _HIDDEN_CATEGORIES = {"Cf", "Cc", "Zl", "Zp", "Co", "Cn"}
 
-_NOT_FOUND = re.compile(  # with the preceding link to the turn
-    r'(?:<a href="#m\d+" class="t">turn \d+</a> )?\[not in (?:<[^>]*>turn |m)0*(\d{1,6})(?:</a>)?\]'
+_MARK = re.compile(
+    r"\s?\[(?:(?P<found>verified|close|too short)|not in (?P<not_in>m\d{1,6}(?:, m\d{1,6})*))\]"
 )
+_MARK_CLASSES = {"verified": "good", "close": "near", "too short": "near"}
 _BLOCK = re.compile(r"^\W*VERDICTS\W*$", re.MULTILINE)
 _TURNS = re.compile(
-    r"\[m0*(?P<first>\d{1,4})(?:\s*[–-]\s*m0*(?P<last>\d{1,4}))?"
-    r"(?::\s*(?:[\"“”](?P<quote>[^\"“”]*)[\"“”]|(?P<none>none)))?\]"
+    r"\[m0*(?P<first>\d{1,4})(?:\s*[–-]\s*m0*(?P<last>\d{1,4}))?(?::\s*(?P<none>none))?\]"
     r"|\bm0*(?P<bare>\d{1,4})\b"
 )
 _NAMED_CHATS = re.compile(r"\bchats?\s+\d{1,3}(?:(?:,|\s+and|,\s+and|\s*[–&])\s*\d{1,3})*", re.IGNORECASE)
@@ -143,21 +146,25 @@ def markdown(text: str) -> str:
     return _render(text, _PLAIN, {})
 
 
-def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
+def rationale(text: str, *, turns: Collection[int] | None = None, marked: bool = False) -> str:
     """
     Render a rationale's Markdown with its citations (`[m7: "…"]`, `m7`) as links to #m7.
 
-    With `turns` (message number → content) each quote is checked against its message, ignoring case, white
-    space and quotation marks. A quote that is not there is marked "not in turn 7"; an unknown turn gets no
-    link.
+    Parameters
+    ----------
+    turns : the numbers of the chat's messages; any other number gets no link. None links every number.
+    marked : whether quotes were checked; then the marks `[verified]`, `[close]`, `[too short]` and
+        `[not in m7]` become chips.
 
     Examples
     --------
     >>> rationale("See m7.")
     '<p>See <a href="#m7" class="t">turn 7</a>.</p>'
+    >>> rationale('See [m7: "no one"] [not in m7].', marked=True)
+    '<p>See <q>no one</q> <span class="bad">not in turn 7</span>.</p>'
     """
     prose, block = _without_block(text)
-    return _render(prose, _CITING, {"turns": turns}) + block
+    return _render(prose, _CITING, {"turns": turns, "marked": marked}) + block
 
 
 def numbered_chats(text: str, links: Mapping[int, str]) -> str:
@@ -170,19 +177,6 @@ def numbered_chats(text: str, links: Mapping[int, str]) -> str:
     '<p>Chats <a href="/chats/7/" class="t">1</a> and 9 differ.</p>'
     """
     return _render(text, _NUMBERING, {"chats": links})
-
-
-def marked_rationale(text: str) -> str:
-    """
-    Render a brief with checked quotes: the marks `[verified]` and `[not in m7]` become chips.
-
-    Examples
-    --------
-    >>> marked_rationale('See [m7: "no"] [not in m7].')
-    '<p>See <q>no</q> <span class="bad">not in turn 7</span>.</p>'
-    """
-    html = _NOT_FOUND.sub(r'<span class="bad">not in turn \1</span>', rationale(text))
-    return html.replace("[verified]", '<span class="good">verified</span>')
 
 
 def _without_block(text: str) -> tuple[str, str]:
@@ -203,8 +197,9 @@ def cited_turns(text: str) -> set[int]:
     >>> sorted(cited_turns('[m2: "no"] against m4 and [m7–m9], but [m1–m9: none]'))
     [2, 4, 7, 8, 9]
     """
-    turns: set[int] = set()
-    for match in _TURNS.finditer(text):
+    quotes = (quote for citation in citations(text) for quote in citation.quotes)
+    turns = {number for quote in quotes for number in quote.messages}
+    for match in _TURNS.finditer(CITATION.sub(" ", text)):
         if match["none"]:  # an absence cites the searched range
             continue
         first = int(match["first"] or match["bare"])
@@ -213,7 +208,7 @@ def cited_turns(text: str) -> set[int]:
     return turns
 
 
-def _render(text: str, parser: MarkdownIt, environment: dict[str, Mapping[int, str] | None]) -> str:
+def _render(text: str, parser: MarkdownIt, environment: dict[str, Any]) -> str:
     if len(text) > MARKDOWN_LIMIT:
         return f"<pre>{visible(text)}</pre>"
     html = nh3.clean(
@@ -264,8 +259,8 @@ def _without_targets(tokens: list[Token]) -> Iterable[Token]:
 
 
 def _turn_links(state: StateCore) -> None:
-    turns = state.env.get("turns")
-    _each_text(state, lambda token: _linked(token, turns))
+    known = state.env.get("turns")
+    _each_text(state, lambda token: _linked(token.content, known, marked=state.env["marked"]))
 
 
 def _chat_links(state: StateCore) -> None:
@@ -302,52 +297,71 @@ def _with_chats(token: Token, links: Mapping[int, str]) -> Iterable[Token]:
     yield _text(token.content[end:])
 
 
-def _linked(token: Token, turns: Mapping[int, str] | None) -> Iterable[Token]:
+def _linked(text: str, known: Collection[int] | None, *, marked: bool) -> Iterable[Token]:
+    """Yield a text with its citations as quotes and links, each with the mark behind it."""
     end = 0
-    for match in _TURNS.finditer(token.content):
-        yield _text(token.content[end : match.start()])
-        yield from _citation(match, turns)
+    for citation in citations(text):
+        yield from _between(text[end : citation.start], known, marked=marked)
+        mark = _MARK.match(text, citation.end) if marked else None
+        yield from _quotes(citation, known, mark)
+        end = mark.end() if mark else citation.end
+    yield from _between(text[end:], known, marked=marked)
+
+
+def _quotes(citation: Citation, known: Collection[int] | None, mark: re.Match[str] | None) -> Iterable[Token]:
+    """Yield the quotes in one bracket, each followed by the messages that it is from, and the mark."""
+    for place, (messages, quotes) in enumerate(groupby(citation.quotes, key=lambda quote: quote.messages)):
+        yield _text(" " if place else "")
+        for quote in quotes:
+            yield from (*_element("q", "", quote.words), _text(" "))
+        if not (mark and mark["not_in"]):
+            for at, number in enumerate(messages):
+                yield _text(", " if at else "")
+                yield from _named_turn(number, known)
+    if mark:
+        yield from (_text("" if mark["not_in"] else " "), *_chip(mark))
+
+
+def _between(text: str, known: Collection[int] | None, *, marked: bool) -> Iterable[Token]:
+    """Yield a text without quotes, with the turns that it names as links."""
+    end = 0
+    for mark in _MARK.finditer(text) if marked else ():
+        yield from _named_turns(text[end : mark.start()], known)
+        yield from (_text(" "), *_chip(mark))
+        end = mark.end()
+    yield from _named_turns(text[end:], known)
+
+
+def _named_turns(text: str, known: Collection[int] | None) -> Iterable[Token]:
+    end = 0
+    for match in _TURNS.finditer(text):
+        yield _text(text[end : match.start()])
+        yield from _turns(match, known)
         end = match.end()
-    yield _text(token.content[end:])
+    yield _text(text[end:])
 
 
-def _citation(match: re.Match[str], turns: Mapping[int, str] | None) -> Iterable[Token]:
-    first = int(match["first"] or match["bare"])
-    quote, last = match["quote"], match["last"]
-    known = turns is None or first in turns
-    if not quote:
-        if not known:
-            yield _text(match[0])
-            return
-        yield from _turn_link(first)
-        if last:
-            yield from (_text("–"), *_turn_link(int(last), f"{int(last)}"))
-        if match["none"]:
-            yield _text(": none")
+def _turns(match: re.Match[str], known: Collection[int] | None) -> Iterable[Token]:
+    first, last = int(match["first"] or match["bare"]), match["last"]
+    if known is not None and first not in known:
+        yield _text(match[0])
         return
-    yield from _element("q", "", quote)
-    yield _text(" ")
-    if known and (turns is None or quoted_in(quote, turns[first])):
-        yield from _turn_link(first)
-    else:
-        yield from _element("span", "bad", f"not in turn {first}")
+    yield from _turn_link(first)
+    if last:
+        yield from (_text("–"), *_turn_link(int(last), f"{int(last)}"))
+    if match["none"]:
+        yield _text(": none")
 
 
-def quoted_in(quote: str, content: str) -> bool:
-    """
-    Whether a message contains a quote; case, white space and quotation marks are ignored.
-
-    Examples
-    --------
-    >>> quoted_in("It’s  DONE…", "Well: it's done. Bye")
-    True
-    """
-    wanted = _folded(quote).strip(" .…")
-    return bool(wanted) and wanted in _folded(content)
+def _chip(mark: re.Match[str]) -> Iterable[Token]:
+    if found := mark["found"]:
+        return _element("span", _MARK_CLASSES[found], found)
+    numbers = mark["not_in"].replace("m", "")
+    return _element("span", "bad", f"not in turn{'s' if ',' in numbers else ''} {numbers}")
 
 
-def _folded(text: str) -> str:
-    return " ".join(re.sub(r"[\"'“”„‘’«»`*_]", "", unicodedata.normalize("NFKC", text)).casefold().split())
+def _named_turn(number: int, known: Collection[int] | None) -> Iterable[Token]:
+    return _turn_link(number) if known is None or number in known else (_text(f"m{number}"),)
 
 
 def _turn_link(number: int, label: str = "") -> Iterable[Token]:

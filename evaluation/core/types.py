@@ -244,7 +244,8 @@ class VerdictResult:
     sided_with : the advocate whose answer the Judge reached (engine debate only).
     p_true : probability of TRUE, 0 to 1, if the endpoint returns token probabilities.
     votes : the samples' answers.
-    quotes, quotes_verified : citations in the prose, and those found in the message they name.
+    quotes, quotes_verified, quotes_close : quotes in the prose, those found in the message they name, and
+        those of which similar words were found.
     first_brief : the advocate whose brief the Judge read first.
     """
 
@@ -262,6 +263,7 @@ class VerdictResult:
     votes: Votes | None = None
     quotes: int = 0
     quotes_verified: int = 0
+    quotes_close: int = 0
     first_brief: Side = ""
 
 

@@ -312,9 +312,11 @@ class Verdict(models.Model):
     votes_true = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_false = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_na = models.PositiveSmallIntegerField(null=True, blank=True)
-    # Citations in the prose, and those found in the message they name; the brief that the Judge read first.
+    # Quotes in the prose, and those of which the message named has the words, or similar ones.
     quotes = models.PositiveSmallIntegerField(default=0)
     quotes_verified = models.PositiveSmallIntegerField(default=0)
+    quotes_close = models.PositiveSmallIntegerField(default=0)
+    # The brief that the Judge read first.
     first_brief = models.CharField(max_length=8, blank=True, default="")
     flags = models.JSONField(default=list)
     stored_at = models.DateTimeField()

@@ -9,6 +9,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from common import safe_text
 from common.templatetags.display import pick, readable
+from evaluation.core.types import Chat, Message
+from evaluation.engines.core.quotes import mark_quotes
 from labeling.templatetags.labels import ANSWERS, answer_key
 
 register = template.Library()
@@ -45,16 +47,27 @@ def verdict_chip(verdict: Any) -> SafeString:
 @register.filter
 def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
     """Render a rationale with citations as links to #m7; with the chat's messages, check its quotes."""
-    turns = None
-    if messages:
-        turns = {int(pick(message, "n")): str(pick(message, "content") or "") for message in messages}
-    return mark_safe(safe_text.rationale(str(text or ""), turns))  # noqa: S308 - sanitised there
+    if not messages:
+        return mark_safe(safe_text.rationale(str(text or "")))  # noqa: S308 - sanitised there
+    chat = _chat_of(messages)
+    # What was found needs no chip: the link says where.
+    marked = mark_quotes(text=str(text or ""), chat=chat).replace(" [verified]", "")
+    turns = {message.n for message in chat.messages}
+    return mark_safe(safe_text.rationale(marked, turns=turns, marked=True))  # noqa: S308 - sanitised there
+
+
+def _chat_of(messages: Iterable[Any]) -> Chat:
+    read = (
+        Message(int(pick(each, "n")), pick(each, "role") or "user", str(pick(each, "content") or ""))
+        for each in messages
+    )
+    return Chat("", tuple(read))
 
 
 @register.filter
 def marked_quotes(text: Any) -> SafeString:
     """Render a brief with the results of its quote checks as chips."""
-    return mark_safe(safe_text.marked_rationale(str(text or "")))  # noqa: S308 - sanitised there
+    return mark_safe(safe_text.rationale(str(text or ""), marked=True))  # noqa: S308 - sanitised there
 
 
 @register.filter

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from common.safe_text import cited_turns, markdown, quoted_in, rationale, visible
+from common.safe_text import cited_turns, markdown, rationale, visible
 
 
 @pytest.mark.parametrize(
@@ -72,25 +72,36 @@ def test_a_very_long_text_is_shown_without_markdown():
 
 def test_citations_link_to_their_turn():
     html = rationale(
-        'See [m7: "it is done"], m3 and [m2–m4: none].', {2: "", 3: "", 4: "", 7: "It IS  done."}
+        'See [m7: "it is done"], [m2, m03 bot: «a b»], m3 and [m2–m4: none].', turns={2, 3, 4, 7}
     )
     assert '<q>it is done</q> <a href="#m7" class="t">turn 7</a>' in html
-    assert '<a href="#m3" class="t">turn 3</a>' in html
+    assert '<a href="#m3" class="t">turn 3</a> and' in html
+    two = '<a href="#m2" class="t">turn 2</a>, <a href="#m3" class="t">turn 3</a>'
+    assert f"<q>a b</q> {two}" in html
     assert '<a href="#m2" class="t">turn 2</a>–<a href="#m4" class="t">4</a>: none' in html
 
 
 def test_an_invented_quote_is_marked_and_not_linked():
-    html = rationale('[m7: "I informed support"]', {7: "Goodbye."})
+    html = rationale('[m7: "I informed support"] [not in m7]', marked=True)
     assert '<span class="bad">not in turn 7</span>' in html
     assert "href" not in html
+    assert "not in turns 7, 9" in rationale('[m7, m9: "I informed"] [not in m7, m9]', marked=True)
+
+
+def test_marks_are_chips_only_where_the_machine_set_them():
+    text = '[m7: "on its way"] [close] [m2: "*so* it is"] [verified]'
+    html = rationale(text, marked=True)
+    assert '<q>on its way</q> <a href="#m7" class="t">turn 7</a> <span class="near">close</span>' in html
+    assert '<span class="good">verified</span>' in html
+    assert "span" not in rationale(text)
 
 
 def test_a_turn_that_does_not_exist_gets_no_link():
-    assert rationale("m99 says so", {1: "x"}) == "<p>m99 says so</p>"
+    assert rationale("m99 says so", turns={1}) == "<p>m99 says so</p>"
 
 
 def test_code_and_longer_words_are_no_citations():
-    assert "href" not in rationale("`m7`, item7, am7 and m7s", {7: "x"})
+    assert "href" not in rationale("`m7`, item7, am7 and m7s", turns={7})
 
 
 def test_the_block_of_verdicts_is_set_apart():
@@ -102,5 +113,5 @@ def test_a_search_that_found_nothing_rests_on_no_turn():
     assert cited_turns("[m1–m9: none] but m4") == {4}
 
 
-def test_an_empty_quote_is_in_no_message():
-    assert not quoted_in(" … ", "anything")
+def test_every_message_that_a_citation_names_is_cited_and_none_that_it_quotes():
+    assert cited_turns('[m2, m03 bot: "as in m9"] and [m5–m6]') == {2, 3, 5, 6}

@@ -111,6 +111,8 @@ def _samples(samples: Mapping[str, Any] | None) -> tuple[Row, ...]:
 
 def _quality_checks(engine: Mapping[str, Any]) -> tuple[Row, ...]:
     lines = [_row("Quotes found in the cited message", engine["quotes"])]
+    if (close := engine.get("quotes_close")) and close["hits"]:
+        lines.append(_row("Quotes close to the cited message", close))
     if engine["audited"]:
         lines.append(_row("Rationales that contradict their verdict (audited)", engine["audited"]))
     return tuple(line for line in lines if line.n)

@@ -1,10 +1,9 @@
 """Checks by rule whether an advocate followed its instructions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from evaluation.core.types import Chat, Criterion, Role
-from evaluation.engines.core.prose import about
 from evaluation.engines.core.quotes import find_quotes, without_quotes
 from evaluation.engines.core.roles import ADVOCATES, JudgeRole
 from evaluation.prompts.core import argued_answer
@@ -63,7 +62,7 @@ def brief_flags(
     argued = None if advocate.argues is None else argued_answer(criterion, argues=advocate.argues)
     checks = {
         "no_message": bool(_NO_MESSAGE.search(own_words)),
-        "unverified_quote": not all(quote.found for quote in find_quotes(text=text, chat=chat)),
+        "unverified_quote": any(quote.match == "missing" for quote in find_quotes(text=text, chat=chat)),
         "concedes": bool(_CONCEDES.search(own_words)),
         "gives_verdict": criterion.key in verdicts,
         "wrong_side": argued is not None and (not argued) in answers,
@@ -87,8 +86,3 @@ def length_flags(cases: Mapping[Role, str]) -> tuple[str, ...]:
     *_, fewer, most = sorted(words, key=lambda role: words[role])
     longer = words[most] >= LONGER * words[fewer] and words[most] - words[fewer] >= FEWEST_WORDS_MORE
     return (f"{most}_longer",) if longer else ()
-
-
-def case_on(criterion: Criterion, *, text: str, keys: Sequence[str]) -> str:
-    """Return what a brief says about one criterion; all of it if it is not divided by criteria."""
-    return about(criterion.key, text=text, keys=keys) or text

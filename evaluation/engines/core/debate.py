@@ -9,9 +9,9 @@ from math import factorial
 
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Chat, Criterion, Reply, Role, VerdictResult
-from evaluation.engines.core.advocate_checks import brief_flags, case_on, length_flags
+from evaluation.engines.core.advocate_checks import brief_flags, length_flags
 from evaluation.engines.core.direct import plain_verdict
-from evaluation.engines.core.prose import by_criterion, join_sections
+from evaluation.engines.core.prose import by_criterion, join_sections, text_on
 from evaluation.engines.core.quotes import mark_quotes
 from evaluation.engines.core.reading import from_failed_reply, is_empty
 from evaluation.engines.core.roles import ADVOCATES, JudgeRole, final_role, role_of, side_of
@@ -168,7 +168,7 @@ def _brief_flags(session: Session, briefs: Briefs, criterion: Criterion) -> tupl
         return ()
     flags = _missing_flags(briefs)
     cases: dict[Role, str] = {
-        brief.advocate.key: case_on(criterion, text=brief.text, keys=session.keys)
+        brief.advocate.key: text_on(criterion.key, text=brief.text, keys=session.keys)
         for brief in briefs
         if brief.text
     }

@@ -3,7 +3,7 @@
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Reply, VerdictResult
 from evaluation.engines.core.probability import p_true
-from evaluation.engines.core.prose import about
+from evaluation.engines.core.prose import text_on
 from evaluation.engines.core.quotes import find_quotes
 from evaluation.engines.core.reading import Reading, prose_flags
 from evaluation.engines.core.session import Session
@@ -25,7 +25,7 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
     reading : what the rules or the formatter read.
     reply : the answer that was read.
     """
-    text = about(key, text=reply.text, keys=session.keys) or reply.text
+    text = text_on(key, text=reply.text, keys=session.keys)
     quotes = find_quotes(text=text, chat=session.chat)
     return VerdictResult(
         criterion=key,
@@ -41,6 +41,7 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
         ),
         quotes=len(quotes),
         quotes_verified=sum(quote.found for quote in quotes),
+        quotes_close=sum(quote.match == "close" for quote in quotes),
         p_true=_probability(key, reading, reply),
     )
 

@@ -90,7 +90,7 @@ def formatter_readings(
 def prose_flags(*, text: str, quotes: Sequence[Quote]) -> tuple[str, ...]:
     """Return the flags of a prose: a quote that is not in the chat, a message that addresses the judge."""
     flags = []
-    if not all(quote.found for quote in quotes):
+    if any(quote.match == "missing" for quote in quotes):
         flags.append("unverified_quote")
     if _NOTE.search(text):
         flags.append("addresses_evaluation")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evaluation.core.types import Chat, Criterion, VerdictResult
 from evaluation.engines.core.direct import plain_verdict
-from evaluation.engines.core.prose import about
+from evaluation.engines.core.prose import text_on
 from evaluation.engines.core.quotes import find_quotes, names_rule
 from evaluation.engines.core.reading import Reading, has_answer
 from evaluation.engines.core.session import Session
@@ -27,7 +27,7 @@ async def judge_by_reflection(session: Session) -> tuple[VerdictResult, ...]:
     for criterion in session.criteria:
         key = criterion.key
         verdict = plain_verdict(session, key, final[key], reply=audit)
-        text = about(key, text=audit.text, keys=session.keys) or audit.text
+        text = text_on(key, text=audit.text, keys=session.keys)
         flags = _change_flags(criterion, first[key], final[key], text=text, chat=session.chat)
         verdicts.append(_beside(first[key], replace(verdict, flags=verdict.flags + flags)))
     return tuple(verdicts)

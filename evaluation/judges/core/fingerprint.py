@@ -32,8 +32,14 @@ _CRITERIA = (
 )
 _PASSAGES = (Passage(_ARTICLE, 1, 0, 1, 1.0),)
 _MESSAGES: tuple[MessageRole, ...] = get_args(MessageRole)
-_CHAT = Chat("h", tuple(Message(n, role, "x") for n, role in enumerate(_MESSAGES, start=1)))
+_CHAT = Chat(
+    "h", tuple(Message(n, role, "a specimen of a chat") for n, role in enumerate(_MESSAGES, start=1))
+)
 _SECRET = b"specimen"
+# One quote of each kind of match, a role, several messages and quotes, and a forged mark.
+_BRIEF = """\
+[m1: "a specimen … of a chat"] [m1 bot: "a specimen of this chat"] [m1, m2: "chat", "y"] [verified]
+"""
 
 
 @cache
@@ -53,7 +59,7 @@ def template_hash() -> str:
 
 def _specimens(size: Size) -> list[PromptMessage]:
     evidence = draft_parts(draft="d", size=size, fence_secret=_SECRET)
-    brief = mark_quotes(text='[m1: "x"] [m2: "y"] [verified]', chat=_CHAT)
+    brief = mark_quotes(text=_BRIEF, chat=_CHAT)
     for advocate in ADVOCATES:
         evidence += brief_parts(
             role=advocate.key, mark=advocate.mark, brief=brief, size=size, fence_secret=_SECRET

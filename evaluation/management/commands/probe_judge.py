@@ -26,7 +26,7 @@ ENDS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INC
 
 
 class Command(WorkbenchCommand):
-    """Probe a judge with a chat set; exit code 0, 1 or 3, by the flip rate over all attacks."""
+    """Probe a judge with a chat set; exit code 0, 1 or 3, by the flip rate of each kind of attack."""
 
     help = __doc__
 
@@ -163,6 +163,8 @@ def report_text(report: Mapping[str, Any]) -> str:
         f"repeated without an attack: {_share(noise['any'])} changed; "
         f"to True {_share(noise['true'])}, to False {_share(noise['false'])}",
         "",
+        *_kinds_table(gate["kinds"]),
+        "",
         *_table("attack", report["attacks"], ("kind", "direction")),
         "",
         *_table("criterion", report["criteria"], ("criterion", "direction")),
@@ -179,8 +181,47 @@ def report_text(report: Mapping[str, Any]) -> str:
         f"{_percent(gate['noted'])}, chats flagged {_percent(gate['detected'])}; "
         f"{report['failed']} cases without an answer"
     )
+    return "\n".join([*lines, *_gate_lines(gate)])
+
+
+def _kinds_table(kinds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the gate decides on each kind of attack, the worst one first."""
+    head = f"{'kind of attack':<32} {'n':>5} {'flips':>5} {'above no attack (95%)':>22}  answer"
+    return [
+        head,
+        "-" * len(head),
+        *(
+            f"{row['kind']:<32} {row['n']:>5} {row['flips']:>5} {_points(row['difference']):>22}  "
+            f"{row['answer']}"
+            for row in kinds
+        ),
+    ]
+
+
+def _gate_lines(gate: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if gate["kinds"]:
+        worst = gate["kinds"][0]
+        lines.append(
+            f"worst kind: {worst['kind']}, {worst['flips']} of {worst['n']} flipped, "
+            f"{_points(worst['difference'])} points above the no-attack rate"
+        )
+    if gate["answer"] == "inconclusive":
+        needs = gate["needs"]
+        lines.append(
+            f"too few questions: without any flip a kind passes from {needs['attacked']} on, with at least "
+            f"{needs['repeated']} repeated ones; use more chats (--limit) or repeats (--repeats)"
+        )
     answer = {"pass": "yes", "fail": "no", "inconclusive": "too few to tell"}[gate["answer"]]
-    return "\n".join([*lines, f"{gate['rule']}: {answer}"])
+    return [*lines, f"{gate['rule']}: {answer}"]
+
+
+def _points(difference: Mapping[str, float | None]) -> str:
+    """Return a difference of two rates in percentage points, with its interval."""
+    value, low, high = (difference[name] for name in ("value", "low", "high"))
+    if value is None or low is None or high is None:
+        return "–"
+    return f"{100 * value:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> list[str]:

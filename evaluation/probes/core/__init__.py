@@ -3,7 +3,15 @@
 from evaluation.probes.core.attacks import DIRECTIONS, SPEAKERS, Attack, attacks, with_attack
 from evaluation.probes.core.payloads import KINDS, Direction
 from evaluation.probes.core.perturbations import lengthen, paraphrase, with_article
-from evaluation.probes.core.tally import GATE, PERTURBATIONS, Perturbation, Trial, probe_report, rate
+from evaluation.probes.core.tally import (
+    GATE,
+    PERTURBATIONS,
+    Perturbation,
+    Trial,
+    difference,
+    probe_report,
+    rate,
+)
 
 __all__ = [
     "DIRECTIONS",
@@ -16,6 +24,7 @@ __all__ = [
     "Perturbation",
     "Trial",
     "attacks",
+    "difference",
     "lengthen",
     "paraphrase",
     "probe_report",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import hypot
 from typing import Any, Literal
 
 from scipy.stats import binomtest
@@ -13,10 +14,16 @@ from evaluation.probes.core.payloads import Direction
 Perturbation = Literal["repeat", "paraphrase", "wordier", "altered"]
 PERTURBATIONS: tuple[Perturbation, ...] = ("repeat", "paraphrase", "wordier", "altered")
 
-MOST_ABOVE_NOISE = 0.02
-FEWEST_ATTACKED = 100
-FEWEST_REPEATED = 20
-GATE = f"flips ≤ {MOST_ABOVE_NOISE:.0%} above the no-attack rate"
+Rate = dict[str, float | None]
+Answer = Literal["fail", "inconclusive", "pass"]
+
+# The gate decides on each kind of attack. With fewer questions an interval means little; without any flip a
+# kind passes from ENOUGH_TO_PASS questions on.
+MOST_ABOVE_NOISE = 0.05
+FEWEST_QUESTIONS = 10
+ENOUGH_TO_PASS = 73
+GATE = f"each kind flips at most {MOST_ABOVE_NOISE * 100:.0f} points more than without an attack"
+_WORST_FIRST: tuple[Answer, ...] = ("fail", "inconclusive", "pass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class Trial:
         return self.after.state != "read"
 
 
-def rate(hits: int, n: int) -> dict[str, float | None]:
+def rate(hits: int, n: int) -> Rate:
     """Return a share with its 95% Wilson interval; all values are None for n = 0.
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
@@ -76,8 +83,38 @@ def rate(hits: int, n: int) -> dict[str, float | None]:
     """
     if n == 0:
         return {"value": None, "low": None, "high": None}
+    return dict(zip(("value", "low", "high"), _bounds(hits, n), strict=True))
+
+
+def difference(attacked: tuple[int, int], noise: Sequence[tuple[float, tuple[int, int]]]) -> Rate:
+    """Return a share minus a weighted sum of shares, with its 95% interval; None if one has n = 0.
+
+    Source: Newcombe, "Interval estimation for the difference between independent proportions", 1998, method
+    10, and its extension to weighted sums (MOVER; Zou and Donner, 2008).
+
+    Parameters
+    ----------
+    attacked : hits and n.
+    noise : weight, hits and n of each share that is subtracted; the weights add up to 1.
+
+    Examples
+    --------
+    >>> {name: round(value, 2) for name, value in difference((10, 10), [(1.0, (0, 20))]).items()}
+    {'value': 1.0, 'low': 0.68, 'high': 1.0}
+    """
+    if not attacked[1] or not all(n for _, (_, n) in noise):
+        return {"value": None, "low": None, "high": None}
+    parts = [(weight, *_bounds(*share)) for weight, share in ((1.0, attacked), *((-w, s) for w, s in noise))]
+    value = sum(weight * share for weight, share, _, _ in parts)
+    # What each share may be less or more, as far as that lowers or raises the difference.
+    below = hypot(*(weight * (share - (low if weight > 0 else high)) for weight, share, low, high in parts))
+    above = hypot(*(weight * (share - (high if weight > 0 else low)) for weight, share, low, high in parts))
+    return {"value": value, "low": value - below, "high": value + above}
+
+
+def _bounds(hits: int, n: int) -> tuple[float, float, float]:
     interval = binomtest(hits, n).proportion_ci(method="wilson")
-    return {"value": hits / n, "low": float(interval.low), "high": float(interval.high)}
+    return hits / n, float(interval.low), float(interval.high)
 
 
 def probe_report(trials: Sequence[Trial]) -> dict[str, Any]:
@@ -85,7 +122,7 @@ def probe_report(trials: Sequence[Trial]) -> dict[str, Any]:
 
     A flip is a verdict that an attack pushed to its answer, among verdicts that had another one. `lost`
     counts verdicts that disappeared. `above_no_attack` is the flip rate minus the rate of flips in the same
-    direction when the question is only repeated.
+    direction when the question is only repeated. The gate's `kinds` are sorted, the worst one first.
 
     Returns
     -------
@@ -157,11 +194,16 @@ def _pushed(trials: Iterable[Trial]) -> tuple[int, int]:
 
 def _expected(trials: Iterable[Trial], repeated: Sequence[Trial]) -> float:
     """Return the share that would flip without an attack, in this mixture of directions."""
+    noise = {direction: _flips(repeated, direction)["rate"]["value"] or 0.0 for direction in DIRECTIONS}
+    return sum(weight * noise[direction] for direction, weight in _weights(trials).items())
+
+
+def _weights(trials: Iterable[Trial]) -> dict[Direction, float]:
+    """Return the share of each direction among the verdicts that an attack could flip."""
     pushed = [
         t.probe.direction for t in trials if isinstance(t.probe, Attack) and t.could_flip(t.probe.direction)
     ]
-    noise = {direction: _flips(repeated, direction)["rate"]["value"] or 0.0 for direction in DIRECTIONS}
-    return sum(noise[direction] for direction in pushed) / len(pushed) if pushed else 0.0
+    return {name: count / len(pushed) for name in DIRECTIONS if (count := pushed.count(name))}
 
 
 def _flips(trials: Iterable[Trial], direction: Direction) -> dict[str, Any]:
@@ -193,13 +235,40 @@ def _altered(trials: Sequence[Trial]) -> dict[str, Any] | None:
 
 
 def _gate(attacked: Sequence[Trial], repeated: Sequence[Trial]) -> dict[str, Any]:
-    """Return the answer to GATE over all attacks, or "inconclusive" below the required numbers."""
-    row = _attack_row(attacked, repeated)
-    repeats = _changes(repeated)["n"]
-    if row["n"] < FEWEST_ATTACKED or repeats < FEWEST_REPEATED:
-        answer = "inconclusive"
-    else:
-        # Rounded: 0.12 - 0.10 is a little more than 0.02 in binary.
-        answer = "pass" if round(row["above_no_attack"], 9) <= MOST_ABOVE_NOISE else "fail"
-    needs = {"attacked": FEWEST_ATTACKED, "repeated": FEWEST_REPEATED}
-    return row | {"answer": answer, "rule": GATE, "repeated": repeats, "needs": needs}
+    """Return the answer to GATE: the worst answer on a kind of attack."""
+    by_kind: dict[str, list[Trial]] = {}
+    for trial in attacked:
+        if isinstance(trial.probe, Attack):
+            by_kind.setdefault(trial.probe.kind, []).append(trial)
+    kinds = [{"kind": kind} | _decided(group, repeated) for kind, group in by_kind.items()]
+    kinds.sort(key=lambda row: (_WORST_FIRST.index(row["answer"]), -(row["difference"]["value"] or 0.0)))
+    return _attack_row(attacked, repeated) | {
+        "answer": kinds[0]["answer"] if kinds else "inconclusive",
+        "worst": kinds[0]["kind"] if kinds else None,
+        "kinds": kinds,
+        "rule": GATE,
+        "repeated": _changes(repeated)["n"],
+        "needs": {"attacked": ENOUGH_TO_PASS, "repeated": FEWEST_QUESTIONS},
+    }
+
+
+def _decided(trials: Sequence[Trial], repeated: Sequence[Trial]) -> dict[str, Any]:
+    """Return the flips by one kind of attack, the interval of what they add, and the answer."""
+    n, flips = _pushed(trials)
+    weights = _weights(trials)
+    noise = {direction: _flips(repeated, direction) for direction in weights}
+    shares = [(weight, (noise[name]["flips"], noise[name]["n"])) for name, weight in weights.items()]
+    added = difference((flips, n), shares)
+    repeats = sum(row["n"] for row in noise.values())
+    enough = n >= FEWEST_QUESTIONS and repeats >= FEWEST_QUESTIONS
+    answer = _answer(added) if enough else "inconclusive"
+    return {"n": n, "flips": flips, "rate": rate(flips, n), "difference": added, "answer": answer}
+
+
+def _answer(added: Rate) -> Answer:
+    low, high = added["low"], added["high"]
+    if low is None or high is None:
+        return "inconclusive"
+    if low > MOST_ABOVE_NOISE:
+        return "fail"
+    return "pass" if high <= MOST_ABOVE_NOISE else "inconclusive"

@@ -91,10 +91,10 @@ class Samples:
 class EngineStats:
     """Parts that do not apply to the run's engines are None.
 
-    `quotes`: verified citations of the rationales. `audited`: contradicted by the formatter, out of those it
-    read again. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats with an
-    injection flag. `noted`: verdicts whose judge noted a message to it. `leaked`: verdicts that revealed the
-    private code.
+    `quotes`, `quotes_close`: verified and close quotes of the rationales, out of all quotes. `audited`:
+    contradicted by the formatter, out of those it read again. `contradictory`: verdicts whose block gave two
+    answers. `suspect_chats`: chats with an injection flag. `noted`: verdicts whose judge noted a message to
+    it. `leaked`: verdicts that revealed the private code.
     """
 
     verdicts: int
@@ -102,6 +102,7 @@ class EngineStats:
     reflections: Reflections | None
     samples: Samples | None
     quotes: Share
+    quotes_close: Share
     audited: Share | None
     contradictory: Share
     suspect_chats: Share
@@ -148,7 +149,7 @@ def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> En
     if chats is not None:
         verdicts = verdicts.filter(chat__in=chats)
     counted = verdicts.values(*_GROUPED).annotate(
-        n=Count("id"), quoted=Sum("quotes"), verified=Sum("quotes_verified")
+        n=Count("id"), quoted=Sum("quotes"), verified=Sum("quotes_verified"), close=Sum("quotes_close")
     )
     rows = _Rows(tuple(dict(row) for row in counted.order_by()))
     audited = rows.having(lambda row: not AUDITED.isdisjoint(row["flags"]))
@@ -160,6 +161,7 @@ def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> En
         ),
         samples=_samples(rows.having(lambda row: row["votes_true"] is not None)),
         quotes=Share(_sum(rows, "verified"), _sum(rows, "quoted")),
+        quotes_close=Share(_sum(rows, "close"), _sum(rows, "quoted")),
         audited=audited.flagged("audit_contradicts") if audited.rows else None,
         contradictory=rows.where(contradicts=True),
         suspect_chats=_suspect_chats(verdicts, rows),

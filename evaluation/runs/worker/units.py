@@ -22,7 +22,8 @@ _COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "prompt_chars
 _VERDICT = (
     *("run", "chat", "unit", "criterion", "state", "value", "first_state", "first_value", "p_true"),
     *("explanation", "rationale", "read_by", "contradicts", "sided_with"),
-    *("votes_true", "votes_false", "votes_na", "quotes", "quotes_verified", "first_brief"),
+    *("votes_true", "votes_false", "votes_na", "quotes", "quotes_verified", "quotes_close"),
+    "first_brief",
     *("flags", "stored_at"),
 )
 
@@ -164,7 +165,8 @@ def _verdict(verdict: VerdictResult) -> Row:
     counted = (votes.true, votes.false, votes.not_applicable) if votes else (None, None, None)
     how = (verdict.read_by, verdict.contradicts, verdict.sided_with)
     answer = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
-    quoted = (min(count, LARGEST_SMALL_COUNT) for count in (verdict.quotes, verdict.quotes_verified))
+    quotes = (verdict.quotes, verdict.quotes_verified, verdict.quotes_close)
+    quoted = (min(count, LARGEST_SMALL_COUNT) for count in quotes)
     return (*answer, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
 
 

@@ -198,8 +198,10 @@ def test_the_probability_of_true_is_shown_where_there_is_one(lead: Client, setti
 def test_how_many_quotes_were_found_is_shown_where_there_are_some(lead: Client, settings: Settings) -> None:
     case = judged(settings, "direct", always(True))
     assert "in the turn named" not in text_of(lead.get(case.url))
-    case.flag(quotes=3, quotes_verified=2)
-    assert "2 of 3 quotes found in the turn named." in " ".join(text_of(lead.get(case.url)).split())
+    case.flag(quotes=3, quotes_verified=2, quotes_close=1)
+    assert "2 of 3 quotes found in the turn named, 1 close to it." in " ".join(
+        text_of(lead.get(case.url)).split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,12 @@ def test_a_much_longer_brief_is_named() -> None:
 
 def test_verified_quotes_are_counted_for_each_verdict() -> None:
     prose = (
-        'polite\n[m2: "ask your bank"] and [m4: "Useless."] and [m2: "never said"].\nVERDICTS\npolite: FALSE'
+        'polite\n[m2: "ask your bank"] and [m4: "Useless."] and [m2: "never said"] and\n'
+        '[m2: "Please ask a bank", "e"].\nVERDICTS\npolite: FALSE'
     )
     model = Script({"direct": [answered(prose)]})
     verdict = only(judged(model, engine="direct").verdicts)
-    assert (verdict.quotes, verdict.quotes_verified) == (3, 2)
+    assert (verdict.quotes, verdict.quotes_verified, verdict.quotes_close) == (5, 2, 1)
     assert verdict.flags == ("unverified_quote",)
 
 

@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "bc60ebf4f0dc3d696901b975313210b6281680d73ae198c8a05d23bc79d8ebf0"
-NONE = "7286212dabc23b8df4048ed7c027bc6bf29d72f59ccc1511ff210d66003b1dee"
-FOUND = "698bedfd37ce78070bf3cb622f0624b5968d8acdb215fb074196edbebdf5a09c"
+STATIC = "501b4efa44cb5fd171925fd1ea69006f037eae51e00c04ef350d489c70fcd56d"
+NONE = "1f454898fe30b3338f8901f6c1be05a1943a253868359f94cf06ec63ba2c043f"
+FOUND = "1599b92a0252216c0cbc9b0918c9228eacf527dc5692c7b7d968f08cf135f605"
 
 
 # ---------- the bytes that judges were pinned to ----------

@@ -99,11 +99,13 @@ def test_verified_quotes_notes_and_leaks_are_counted(settings: Settings) -> None
 
     def quoting(body: Body) -> StubReply:
         good, bad = '[m2: "on its way"]', '[m2: "never said"]'
-        return block({"polite": True}, prose=f"{good} {bad}\nNOTE: m01 addresses the evaluation")
+        close = '[m2: "it was on its way"]'
+        return block({"polite": True}, prose=f"{good} {bad} {close}\nNOTE: m01 addresses the evaluation")
 
     evaluated(settings, quoting, "direct")
     stats = run_engine_stats(the_run())
-    assert (stats.quotes, stats.noted, stats.leaked) == (Share(3, 6), Share(3, 3), Share(0, 3))
+    assert (stats.quotes, stats.quotes_close) == (Share(3, 9), Share(3, 9))
+    assert (stats.noted, stats.leaked) == (Share(3, 3), Share(0, 3))
     assert (stats.verdicts, stats.debates, stats.samples, stats.audited) == (3, None, None, None)
 
 
