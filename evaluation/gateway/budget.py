@@ -18,10 +18,12 @@ from evaluation.models.runs import Attempt, Run, WorkerLease
 # How the error of a run paused by its budget begins.
 BUDGET_REACHED = "the budget of"
 CHARS_A_TOKEN = 4
-# Outcomes for which no model worked.
-FREE: frozenset[Kind] = frozenset(
-    {"rate_limited", "server_error", "connection", "auth", "bad_request", "redirect", "too_long"}
+# Replies for which no model worked; with status 200 the endpoint failed in the middle of an answer.
+_FREE: frozenset[Kind] = frozenset(
+    {"rate_limited", "server_error", "auth", "bad_request", "redirect", "too_long"}
 )
+# Requests without a known cost, pending ones included: each may cost as much as its reservation.
+COST_UNKNOWN = Q(cost_usd__isnull=True) & (~Q(outcome__in=_FREE) | Q(status=200))
 
 
 class BudgetReached(Exception):
@@ -60,12 +62,22 @@ def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
 def budget_recount(run_id: int) -> None:
     """Recompute from the record of every request what counts against the budget."""
     Run.objects.select_for_update().get(pk=run_id)
-    unpriced = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
     sums = Attempt.objects.filter(run_id=run_id).aggregate(
         paid=Coalesce(Sum("cost_usd"), Decimal(0)),
-        reserved=Coalesce(Sum("reserved_usd", filter=unpriced), Decimal(0)),
+        reserved=Coalesce(Sum("reserved_usd", filter=COST_UNKNOWN), Decimal(0)),
     )
     Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
+
+
+def cost_without_answer(outcome: str, status: int | None) -> Decimal | None:
+    """Return 0 for a reply for which no model worked, None where one may have worked.
+
+    Examples
+    --------
+    >>> cost_without_answer("rate_limited", 429), cost_without_answer("connection", None)
+    (Decimal('0'), None)
+    """
+    return Decimal(0) if outcome in _FREE and status != 200 else None
 
 
 def reserve(run_id: int | None, worst: Sequence[Decimal | None]) -> list[bool]:

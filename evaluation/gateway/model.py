@@ -187,6 +187,8 @@ class GatewayModel:
         return outcome, state, decision
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
+        if not outcome.sent:
+            return Decimal(0)
         return cost(
             prices=self.gateway.prices,
             model=request.model,
