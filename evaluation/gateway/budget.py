@@ -4,12 +4,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from math import ceil
 
 from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.problems import InputProblem
+from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
 from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
@@ -17,7 +19,6 @@ from evaluation.models.runs import Attempt, Run, WorkerLease
 
 # How the error of a run paused by its budget begins.
 BUDGET_REACHED = "the budget of"
-CHARS_A_TOKEN = 4
 # Replies for which no model worked; with status 200 the endpoint failed in the middle of an answer.
 _FREE: frozenset[Kind] = frozenset(
     {"rate_limited", "server_error", "auth", "bad_request", "redirect", "too_long"}
@@ -48,13 +49,17 @@ def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Map
         raise InputProblem(f"a budget needs a price for {unknown[0]!r}: add it to the file in LACE_PRICES")
 
 
+def prompt_tokens_at_most(request: Request) -> int:
+    """Return the tokens of a request's prompt with a vocabulary that is weak outside English."""
+    return ceil(sum(tokens_at_most(message.text) for message in request.messages))
+
+
 def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
     """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
-    characters = sum(len(message.text) for message in request.messages)
     return cost(
         prices=prices,
         model=request.model,
-        prompt_tokens=-(-characters // CHARS_A_TOKEN),
+        prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=request.max_tokens,
     )
 

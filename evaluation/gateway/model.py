@@ -9,9 +9,9 @@ from typing import Any
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
+from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.budget import (
-    CHARS_A_TOKEN,
     BudgetReached,
     OutstandingRequests,
     reserved_elsewhere,

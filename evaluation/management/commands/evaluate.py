@@ -4,6 +4,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -217,15 +218,14 @@ def resume_hint(run: Run, why: str) -> str:
 
 def estimate_text(estimate: Estimate) -> str:
     """Return the dry run in words."""
-    half = ", at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
-    cost = "cost unknown (no price for this model)"
-    if estimate.cost_usd is not None:
-        cost = f"up to ${estimate.cost_usd:.4f}{half}"
     lines = [
         f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
-        f"as needed ({estimate.reused:,} already answered), "
-        f"about {estimate.prompt_tokens:,} prompt tokens and up to {estimate.completion_tokens:,} "
-        f"completion tokens, {cost}",
+        f"as needed ({estimate.reused:,} already answered)",
+        f"expected: {estimate.expected_prompt_tokens:,} + {estimate.expected_completion_tokens:,} tokens, "
+        f"{_estimated_cost(estimate, estimate.expected_cost_usd)}; "
+        f"{estimate.learned:.0%} of the answer lengths from stored answers",
+        f"at most: {estimate.prompt_tokens:,} + {estimate.completion_tokens:,} tokens, "
+        f"{_estimated_cost(estimate, estimate.cost_usd)}",
         *_layout_lines(estimate),
     ]
     if estimate.seconds:
@@ -240,6 +240,11 @@ def estimate_text(estimate: Estimate) -> str:
     return "\n".join(lines)
 
 
+def _estimated_cost(estimate: Estimate, usd: Decimal | None) -> str:
+    half = " at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
+    return "cost unknown (no price for this model)" if usd is None else f"${usd:.4f}{half}"
+
+
 def _layout_lines(estimate: Estimate) -> list[str]:
     """Return how much of the prompts repeats, in the judge's layout and in the other."""
     return [
@@ -251,5 +256,10 @@ def _layout_lines(estimate: Estimate) -> list[str]:
 
 
 def _budget_line(estimate: Estimate) -> str:
-    words = {True: "sufficient", False: "may not be sufficient", None: "not usable: the cost is unknown"}
-    return f"budget ${estimate.budget_usd:.4f}: {words[estimate.fits_budget]}"
+    if estimate.fits_budget is None:
+        words = "not usable: the cost is unknown"
+    elif estimate.fits_budget:
+        words = "sufficient"
+    else:
+        words = "may not be sufficient" + (", but is expected to be" if estimate.expected_to_fit else "")
+    return f"budget ${estimate.budget_usd:.4f}: {words}"

@@ -8,9 +8,9 @@ from functools import partial
 
 from django.db.models import Count, Sum
 
+from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import GroupResult, Model, Reply, Request
 from evaluation.gateway.budget import (
-    CHARS_A_TOKEN,
     BudgetReached,
     budget_reached,
     reserved_elsewhere,
