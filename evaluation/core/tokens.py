@@ -61,7 +61,7 @@ def tokens_at_most(text: str) -> float:
     >>> tokens_at_most("Where is my order?"), tokens_at_most("Где мой заказ?")
     (4.5, 6.25)
     """
-    return _tokens(text, older=True)
+    return _tokens(text)[0]
 
 
 def tokens_expected(text: str) -> float:
@@ -72,18 +72,21 @@ def tokens_expected(text: str) -> float:
     >>> tokens_expected("Где мой заказ?")
     3.5
     """
-    return _tokens(text, older=False)
+    return _tokens(text)[1]
 
 
-def _tokens(text: str, *, older: bool) -> float:
+@lru_cache(maxsize=32)  # an estimate weighs each prompt several times
+def _tokens(text: str) -> tuple[float, float]:
+    """Return the tokens with an older and with a newer vocabulary."""
     if text.isascii():
-        return len(text) / CHARS_A_TOKEN
+        return len(text) / CHARS_A_TOKEN, len(text) / CHARS_A_TOKEN
     rest = _ASCII.sub("", text)
-    tokens = (len(text) - len(rest)) / CHARS_A_TOKEN
+    older = newer = (len(text) - len(rest)) / CHARS_A_TOKEN
     for character, number in Counter(rest).items():
         density = _density(character)
-        tokens += number / (density.older if older else density.newer)
-    return tokens
+        older += number / density.older
+        newer += number / density.newer
+    return older, newer
 
 
 @lru_cache(maxsize=20_000)

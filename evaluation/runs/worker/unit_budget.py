@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 
 from django.db.models import Count, Sum
+from django.utils import timezone
 
 from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import GroupResult, Model, Reply, Request
@@ -19,7 +20,7 @@ from evaluation.gateway.budget import (
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
 from evaluation.gateway.model import Gateway
 from evaluation.gateway.prices import Price
-from evaluation.models.runs import Attempt, ModelCall, Run, Unit
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit, WorkerLease
 
 # How often to look whether other workers freed money.
 LOOK_SECONDS = 0.5
@@ -30,9 +31,13 @@ Find = Callable[[Request], Awaitable[Reply | None]]
 
 @dataclass(frozen=True, slots=True)
 class Funds:
-    """What a run may still spend, and the mean cost of its finished units; None if none cost anything."""
+    """What a run may still spend, one process's share of it, and the mean cost of its finished units.
+
+    `unit_mean` is None if unknown, or if no finished unit cost anything.
+    """
 
     left: Decimal
+    share: Decimal
     unit_mean: Decimal | None = None
 
 
@@ -67,23 +72,29 @@ class WorstCase:
 def unit_fits(*, worst: WorstCase, funds: Funds, held: Decimal, alone: bool) -> bool:
     """Return whether a unit may open: its highest cost fits beside what open units may still cost.
 
-    With no other unit open (`alone`) the mean cost of finished units and the dearest call suffice: otherwise
-    much of a budget would stay unused, because most answers are shorter than allowed.
+    Several processes share the money equally. With no other unit open anywhere (`alone`) the mean cost of
+    finished units and the dearest call suffice: otherwise much of a budget would stay unused, because most
+    answers are shorter than allowed.
     """
-    if held + worst.total <= funds.left:
+    if held + worst.total <= funds.share:
         return True
-    return alone and funds.unit_mean is not None and funds.unit_mean + worst.dearest <= funds.left
+    enough = worst.total
+    if funds.unit_mean is not None:
+        enough = min(enough, funds.unit_mean + worst.dearest)
+    return alone and enough <= funds.left
 
 
 def funds_of(run_id: int, *, mean: bool = False) -> Funds:
     """Return what a run with a budget may still spend; with `mean` also the mean cost of a finished unit."""
     run = Run.objects.only("budget_usd", "committed_usd").get(pk=run_id)
     left = (run.budget_usd or Decimal(0)) - run.committed_usd
+    processes = WorkerLease.objects.filter(run=run_id, expires_at__gt=timezone.now()).count()
+    share = left / max(processes, 1)
     if not mean:
-        return Funds(left)
+        return Funds(left, share)
     paid = Attempt.objects.filter(run=run_id, unit__state=Unit.State.DONE, cost_usd__gt=0)
     sums = paid.aggregate(cost=Sum("cost_usd"), units=Count("unit", distinct=True))
-    return Funds(left, sums["cost"] / sums["units"] if sums["units"] else None)
+    return Funds(left, share, sums["cost"] / sums["units"] if sums["units"] else None)
 
 
 @dataclass(slots=True)
@@ -122,7 +133,7 @@ class UnitBudget:
         while not await self._fits(unit_id, worst):
             if self._held:
                 await self._changed.wait()
-            elif not await self.gateway.database.do(partial(reserved_elsewhere, self.run_id, unit_id)):
+            elif not await self._others_pending(unit_id):
                 raise BudgetReached(budget_reached(self.gateway.budget_usd or Decimal(0)))
             else:
                 await asyncio.sleep(LOOK_SECONDS)
@@ -134,13 +145,17 @@ class UnitBudget:
         """Open the unit if it fits now."""
         funds = await self.gateway.database.add(_funds_for_all, self.run_id)
         fits = unit_fits(worst=worst, funds=funds, held=self._sum(), alone=False)
-        if not fits and not self._held:
+        if not fits and not self._held and not await self._others_pending(unit_id):
             funds = await self.gateway.database.do(partial(funds_of, self.run_id, mean=True))
             # Another unit may have opened meanwhile.
             fits = unit_fits(worst=worst, funds=funds, held=self._sum(), alone=not self._held)
         if fits:
             self._held[unit_id] = worst.total
         return fits
+
+    async def _others_pending(self, unit_id: int) -> bool:
+        """Return whether requests of other processes are pending, which may free money."""
+        return await self.gateway.database.do(partial(reserved_elsewhere, self.run_id, unit_id))
 
     async def _find(self, request: Request) -> Reply | None:
         key = call_key(request, sample=self.first_sample + request.sample)

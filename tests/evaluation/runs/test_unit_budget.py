@@ -13,6 +13,8 @@ from evaluation.models.runs import Attempt, Run
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute, run_reopen
+from evaluation.runs.worker.leases import lease_begin
+from evaluation.runs.worker.unit_budget import WorstCase, funds_of, unit_fits
 from labeling.models.chats import ChatSet
 from tests.factories.batches import batching, stepped
 from tests.factories.runs import MODEL, always, answering, block, the_run, workspace
@@ -103,6 +105,18 @@ def test_a_batch_run_opens_only_debates_that_it_can_finish(settings: Settings, p
         assert len(stub.asked) == 3 * run.units_done
     assert 11 <= run.units_done <= 13
     assert (run.state, run.error.startswith("the budget of")) == ("paused", True)
+
+
+def test_two_processes_share_the_money(settings: Settings, prices: str) -> None:
+    chat_set = workspace("polite", chats=CHATS)
+    worst = WorstCase({}, [], total=Decimal("0.4"), dearest=Decimal("0.2"))
+    with answering(settings, using(1.0), prices=prices):
+        run = planned(chat_set, Decimal(1))
+    for others in (0, 1):
+        lease_begin(run.pk)
+        funds = funds_of(run.pk)
+        assert (funds.left, funds.share) == (Decimal(1), 1 / Decimal(1 + others))
+        assert unit_fits(worst=worst, funds=funds, held=Decimal("0.4"), alone=False) is (others == 0)
 
 
 def test_a_sufficient_budget_changes_nothing(settings: Settings, prices: str) -> None:
