@@ -24,6 +24,8 @@ from evaluation.models.runs import Attempt, ModelCall, Run, Unit, WorkerLease
 
 # How often to look whether other workers freed money.
 LOOK_SECONDS = 0.5
+# With plenty of money a unit is not measured: it is held to cost this many times the dearest one measured.
+MARGIN = 3
 
 Judge = Callable[[Model], Awaitable[GroupResult]]
 Find = Callable[[Request], Awaitable[Reply | None]]
@@ -107,6 +109,8 @@ class UnitBudget:
     stop: asyncio.Event
     _held: dict[int, Decimal] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _measuring: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _dearest: Decimal = Decimal(0)
 
     async def judge(
         self, unit_id: int, judge: Judge, *, model: Model, keys: Sequence[str]
@@ -115,18 +119,40 @@ class UnitBudget:
 
         Raises BudgetReached if no open unit can free enough.
         """
-        worst = WorstCase(self.gateway.prices, keys)
-        await judge(worst)
-        if not await self._fits(unit_id, worst):
-            worst = WorstCase(self.gateway.prices, keys, self._find)
-            await judge(worst)
-            if not await self._wait(unit_id, worst):
-                return None
+        if not await self._open(unit_id, judge, keys):
+            return None
         try:
             return await judge(_Counting(model, partial(self._spend, unit_id), self.gateway.prices))
         finally:
             self._held.pop(unit_id, None)
             self._change()
+
+    async def _open(self, unit_id: int, judge: Judge, keys: Sequence[str]) -> bool:
+        """Open the unit as soon as there is money to finish it; False if the run stops before that."""
+        if await self._opens_unmeasured(unit_id):
+            return True
+        async with self._measuring:  # the first unit is measured while the others wait
+            if await self._opens_unmeasured(unit_id):
+                return True
+            worst = WorstCase(self.gateway.prices, keys)
+            await judge(worst)
+            self._dearest = max(self._dearest, worst.total)
+        if await self._fits(unit_id, worst):
+            return True
+        worst = WorstCase(self.gateway.prices, keys, self._find)
+        await judge(worst)
+        return await self._wait(unit_id, worst)
+
+    async def _opens_unmeasured(self, unit_id: int) -> bool:
+        """Open the unit if there is money for a much dearer one; measuring takes time."""
+        if not self._dearest:
+            return False
+        funds = await self.gateway.database.add(_funds_for_all, self.run_id)
+        held = self._dearest * MARGIN
+        if self._sum() + held > funds.share:
+            return False
+        self._held[unit_id] = held
+        return True
 
     async def _wait(self, unit_id: int, worst: WorstCase) -> bool:
         """Wait until the unit fits; False if the run stops."""
