@@ -4,12 +4,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from math import ceil
 
 from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.problems import InputProblem
+from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
 from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
@@ -17,11 +19,12 @@ from evaluation.models.runs import Attempt, Run, WorkerLease
 
 # How the error of a run paused by its budget begins.
 BUDGET_REACHED = "the budget of"
-CHARS_A_TOKEN = 4
-# Outcomes for which no model worked.
-FREE: frozenset[Kind] = frozenset(
-    {"rate_limited", "server_error", "connection", "auth", "bad_request", "redirect", "too_long"}
+# Replies for which no model worked; with status 200 the endpoint failed in the middle of an answer.
+_FREE: frozenset[Kind] = frozenset(
+    {"rate_limited", "server_error", "auth", "bad_request", "redirect", "too_long"}
 )
+# Requests without a known cost, pending ones included: each may cost as much as its reservation.
+COST_UNKNOWN = Q(cost_usd__isnull=True) & (~Q(outcome__in=_FREE) | Q(status=200))
 
 
 class BudgetReached(Exception):
@@ -46,13 +49,17 @@ def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Map
         raise InputProblem(f"a budget needs a price for {unknown[0]!r}: add it to the file in LACE_PRICES")
 
 
+def prompt_tokens_at_most(request: Request) -> int:
+    """Return the tokens of a request's prompt with a vocabulary that is weak outside English."""
+    return ceil(sum(tokens_at_most(message.text) for message in request.messages))
+
+
 def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
     """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
-    characters = sum(len(message.text) for message in request.messages)
     return cost(
         prices=prices,
         model=request.model,
-        prompt_tokens=-(-characters // CHARS_A_TOKEN),
+        prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=request.max_tokens,
     )
 
@@ -60,12 +67,22 @@ def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
 def budget_recount(run_id: int) -> None:
     """Recompute from the record of every request what counts against the budget."""
     Run.objects.select_for_update().get(pk=run_id)
-    unpriced = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
     sums = Attempt.objects.filter(run_id=run_id).aggregate(
         paid=Coalesce(Sum("cost_usd"), Decimal(0)),
-        reserved=Coalesce(Sum("reserved_usd", filter=unpriced), Decimal(0)),
+        reserved=Coalesce(Sum("reserved_usd", filter=COST_UNKNOWN), Decimal(0)),
     )
     Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
+
+
+def cost_without_answer(outcome: str, status: int | None) -> Decimal | None:
+    """Return 0 for a reply for which no model worked, None where one may have worked.
+
+    Examples
+    --------
+    >>> cost_without_answer("rate_limited", 429), cost_without_answer("connection", None)
+    (Decimal('0'), None)
+    """
+    return Decimal(0) if outcome in _FREE and status != 200 else None
 
 
 def reserve(run_id: int | None, worst: Sequence[Decimal | None]) -> list[bool]:

@@ -19,6 +19,7 @@ __all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome"]
 
 MAX_REPLY_BYTES = 1_000_000
 CONNECT_TIMEOUT = 10.0
+_UNREACHABLE = "the endpoint cannot be reached or broke off"
 
 
 class _ReplyTooBig(Exception):
@@ -29,6 +30,8 @@ class _ReplyCompressed(Exception):
     """The endpoint compressed its reply against our request; decompressing it could exhaust the memory."""
 
 
+# No connection was made: a refused one, an unknown host name, a failed TLS handshake, a connect time-out.
+_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _NO_REPLY = (_ReplyTooBig, _ReplyCompressed, httpx2.HTTPError, aiohttp.ClientError, OSError)
 
 
@@ -155,16 +158,20 @@ def _no_reply(error: BaseException, timeout: float) -> Outcome:
         return Outcome(kind="too_big", status=None, error=f"the reply is over {MAX_REPLY_BYTES:,} bytes")
     if isinstance(error, _ReplyCompressed):
         return Outcome(kind="not_json", status=None, error="the reply is compressed, which was not asked for")
-    if _timed_out(error):
+    if (unsent := _cause(error, _NEVER_SENT)) is not None:
+        slow = isinstance(unsent, TimeoutError)
+        words = f"no connection within {min(timeout, CONNECT_TIMEOUT):g} seconds" if slow else _UNREACHABLE
+        return Outcome(kind="connection", status=None, error=words, sent=False)
+    if _cause(error, TimeoutError):
         return Outcome(kind="timeout", status=None, error=f"no answer within {timeout:g} seconds")
-    return Outcome(kind="connection", status=None, error="the endpoint cannot be reached or broke off")
+    return Outcome(kind="connection", status=None, error=_UNREACHABLE)
 
 
-def _timed_out(error: BaseException) -> bool:
-    """Return whether time ran out. The SDK's class cannot tell: a refused connection is a timeout to it."""
+def _cause(
+    error: BaseException, kinds: type[BaseException] | tuple[type[BaseException], ...]
+) -> BaseException | None:
+    """Return the cause of one of these kinds. The SDK's class cannot tell: it calls a refusal a timeout."""
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, TimeoutError):
-            return True
+    while cause is not None and not isinstance(cause, kinds):
         cause = cause.__cause__
-    return False
+    return cause

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.thinking import part_thinking
 from evaluation.core.types import Reply, ReplyState, Request, TokenLogprob
-from evaluation.gateway.budget import FREE, reserve, settle
+from evaluation.gateway.budget import cost_without_answer, reserve, settle
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.rows import Row, rows_insert, rows_update
 from evaluation.models.runs import Attempt, ModelCall, TextBlock
@@ -347,7 +347,7 @@ def _call_row(one: Ended, now: datetime) -> Row:
 
 def _paid(one: Ended) -> Decimal | None:
     """Return the cost of a request; None if it is unknown."""
-    return Decimal(0) if one.cost is None and one.outcome.kind in FREE else one.cost
+    return cost_without_answer(one.outcome.kind, one.outcome.status) if one.cost is None else one.cost
 
 
 def _token(stored: dict[str, Any]) -> TokenLogprob:

@@ -9,9 +9,9 @@ from typing import Any
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
+from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.budget import (
-    CHARS_A_TOKEN,
     BudgetReached,
     OutstandingRequests,
     reserved_elsewhere,
@@ -187,6 +187,8 @@ class GatewayModel:
         return outcome, state, decision
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
+        if not outcome.sent:
+            return Decimal(0)
         return cost(
             prices=self.gateway.prices,
             model=request.model,

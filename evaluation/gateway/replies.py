@@ -48,7 +48,7 @@ class Outcome:
     what the model showed of its reasoning. `completion_tokens` include `reasoning_tokens`. `status` is None
     without a reply. `error` is one line, empty when answered; it contains neither the key nor the
     endpoint's message, which may repeat the chat. `retry_after` is in seconds. `allowance` is what the
-    endpoint still allows, None if it does not say.
+    endpoint still allows, None if it does not say. `sent` is False if the request failed before it left.
     """
 
     kind: Kind
@@ -66,6 +66,7 @@ class Outcome:
     retry_after: float | None = None
     allowance: Allowance | None = None
     error: str = ""
+    sent: bool = True
 
 
 def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secret: str = "") -> Outcome:

@@ -128,7 +128,15 @@ class RunOutput(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
-    cost_usd = serializers.FloatField(allow_null=True, help_text="Null where a price is unknown.")
+    cost_usd = serializers.FloatField(
+        allow_null=True, help_text="Sum of the known costs; null where the cost of an answer is unknown."
+    )
+    unknown_cost_requests = serializers.IntegerField(
+        help_text="Requests without a known cost: pending, broken off, timed out, or without a price."
+    )
+    unknown_cost_usd = serializers.FloatField(
+        allow_null=True, help_text="What they add at most; null without a budget."
+    )
     budget_usd = serializers.FloatField(allow_null=True)
     rate = serializers.FloatField(help_text="Recently finished units per minute.")
     seconds_left = serializers.FloatField(allow_null=True)

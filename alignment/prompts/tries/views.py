@@ -172,7 +172,7 @@ def _try_context(criterion: Criterion, run: Run, author: User, *, seen: frozense
         "new": [one for one in result.chats if one.chat.pk not in seen],
         "seen": ",".join(str(one.chat.pk) for one in result.chats if one.ended),
         # A finished run stores its cost; until then it is computed from its requests.
-        "cost": progress.cost_usd if run.state in CANCELLABLE else run.cost_usd,
+        "cost": progress.costs.cost_usd if run.state in CANCELLABLE else run.cost_usd,
         "trouble": run_page.in_words(run.error),
         "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()),
         "can_cancel": run.state in CANCELLABLE,

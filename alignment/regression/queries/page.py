@@ -86,7 +86,7 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
     """Return the progress, calls and cost of the test's runs."""
     rows = [_row(role, run) for name, role in RUNS if (run := getattr(test, name)) is not None]
     own = [row for row in rows if not row.paid_before]
-    costs = [row.progress.cost_usd for row in own]
+    costs = [row.progress.costs.cost_usd for row in own]
     states = [row.run.state for row in rows]
     return {
         "test": test,

@@ -131,6 +131,32 @@ class RegressionEstimate:
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
     @property
+    def expected_prompt_tokens(self) -> int:
+        """Expected prompt tokens."""
+        return sum(run.expected_prompt_tokens for _, run in self.runs)
+
+    @property
+    def expected_completion_tokens(self) -> int:
+        """Expected completion tokens."""
+        return sum(run.expected_completion_tokens for _, run in self.runs)
+
+    @property
+    def expected_cost_usd(self) -> Decimal | None:
+        """Expected cost; None if a price is unknown."""
+        costs = [run.expected_cost_usd for _, run in self.runs]
+        return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
+
+    @property
+    def expected_to_fit(self) -> bool:
+        """Whether the expected cost of every run is within its budget."""
+        return all(run.expected_to_fit for _, run in self.runs)
+
+    @property
+    def learned(self) -> float:
+        """Smallest share of calls, by run, whose answer length comes from stored answers."""
+        return min(run.learned for _, run in self.runs)
+
+    @property
     def seconds(self) -> float | None:
         """Duration at the pace of earlier runs; None if there is no such pace."""
         known = [run.seconds for _, run in self.runs if run.calls]

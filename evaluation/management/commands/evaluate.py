@@ -4,9 +4,11 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Count
 from tqdm import tqdm
 
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
@@ -27,6 +29,7 @@ from evaluation.management.options import (
 )
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
+from evaluation.runs.queries.costs import costs_json, run_costs
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import budget_change, run_start
 from evaluation.runs.worker.batch import batch_advance
@@ -136,6 +139,9 @@ class Command(WorkbenchCommand):
         if run.state == Run.State.RUNNING:
             why = f"{run.units_left} units are being processed elsewhere"
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, why))
+        if run.state == Run.State.CANCELLED:
+            done = f"{run.units_done} of {run.units_total} units done"
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, f"run {run.pk} is cancelled ({run.error}); {done}")
         if run.state == Run.State.DONE_WITH_FAILURES:
             raise CommandExit(
                 ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {run.error}")
@@ -166,29 +172,43 @@ def run_named(run_id: int) -> Run:
 
 def run_json(run: Run) -> dict[str, Any]:
     """Return the command's answer."""
-    verdicts = Verdict.objects.filter(run=run)
+    rows = Verdict.objects.filter(run=run).values_list("state").annotate(n=Count("id")).order_by()
+    counts: dict[str, int] = dict.fromkeys(Verdict.State.values, 0) | dict(rows)
     return {
         "run": run.pk,
         "state": run.state,
-        "verdicts": verdicts.count(),
-        "unparsed": verdicts.filter(state=Verdict.State.UNPARSED).count(),
+        "verdicts": sum(counts.values()),
+        **counts,
         "calls": run.calls,
         "reused": run.reused,
         "prompt_tokens": run.prompt_tokens,
         "completion_tokens": run.completion_tokens,
-        "cost_usd": None if run.cost_usd is None else float(run.cost_usd),
+        **costs_json(run_costs(run.pk)),
     }
 
 
 def run_text(run: Run) -> str:
     """Return the command's answer in words."""
     body = run_json(run)
-    cost = "cost unknown" if run.cost_usd is None else f"${run.cost_usd:.4f}"
+    missing = "".join(
+        f"{body[state]:,} {state.label.lower()}, "
+        for state in Verdict.State
+        if state == Verdict.State.UNPARSED or (state != Verdict.State.READ and body[state])
+    )
     return (
         f"run {run.pk} {run.get_state_display().lower()}: {body['verdicts']:,} verdicts, "
-        f"{body['unparsed']:,} unparsed, {run.calls:,} calls, {run.reused:,} reused, "
-        f"{run.prompt_tokens:,} + {run.completion_tokens:,} tokens, {cost}"
+        f"{missing}{run.calls:,} calls, {run.reused:,} reused, "
+        f"{run.prompt_tokens:,} + {run.completion_tokens:,} tokens, {_cost_text(run)}"
     )
+
+
+def _cost_text(run: Run) -> str:
+    costs = run_costs(run.pk)
+    known = "cost unknown" if costs.cost_usd is None else f"${costs.cost_usd:.4f}"
+    if costs.cost_usd is None or not costs.unknown_requests:
+        return known
+    most = "" if costs.unknown_usd is None else f", at most ${costs.unknown_usd:.4f}"
+    return f"{known} and {costs.unknown_requests:,} requests of unknown cost{most}"
 
 
 def resume_hint(run: Run, why: str) -> str:
@@ -198,15 +218,14 @@ def resume_hint(run: Run, why: str) -> str:
 
 def estimate_text(estimate: Estimate) -> str:
     """Return the dry run in words."""
-    half = ", at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
-    cost = "cost unknown (no price for this model)"
-    if estimate.cost_usd is not None:
-        cost = f"up to ${estimate.cost_usd:.4f}{half}"
     lines = [
         f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
-        f"as needed ({estimate.reused:,} already answered), "
-        f"about {estimate.prompt_tokens:,} prompt tokens and up to {estimate.completion_tokens:,} "
-        f"completion tokens, {cost}",
+        f"as needed ({estimate.reused:,} already answered)",
+        f"expected: {estimate.expected_prompt_tokens:,} + {estimate.expected_completion_tokens:,} tokens, "
+        f"{_estimated_cost(estimate, estimate.expected_cost_usd)}; "
+        f"{estimate.learned:.0%} of the answer lengths from stored answers",
+        f"at most: {estimate.prompt_tokens:,} + {estimate.completion_tokens:,} tokens, "
+        f"{_estimated_cost(estimate, estimate.cost_usd)}",
         *_layout_lines(estimate),
     ]
     if estimate.seconds:
@@ -221,6 +240,11 @@ def estimate_text(estimate: Estimate) -> str:
     return "\n".join(lines)
 
 
+def _estimated_cost(estimate: Estimate, usd: Decimal | None) -> str:
+    half = " at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
+    return "cost unknown (no price for this model)" if usd is None else f"${usd:.4f}{half}"
+
+
 def _layout_lines(estimate: Estimate) -> list[str]:
     """Return how much of the prompts repeats, in the judge's layout and in the other."""
     return [
@@ -232,5 +256,10 @@ def _layout_lines(estimate: Estimate) -> list[str]:
 
 
 def _budget_line(estimate: Estimate) -> str:
-    words = {True: "sufficient", False: "may not be sufficient", None: "not usable: the cost is unknown"}
-    return f"budget ${estimate.budget_usd:.4f}: {words[estimate.fits_budget]}"
+    if estimate.fits_budget is None:
+        words = "not usable: the cost is unknown"
+    elif estimate.fits_budget:
+        words = "sufficient"
+    else:
+        words = "may not be sufficient" + (", but is expected to be" if estimate.expected_to_fit else "")
+    return f"budget ${estimate.budget_usd:.4f}: {words}"

@@ -12,6 +12,7 @@ from django.db.models import Count, Q, Sum
 from common.problems import OutsideFailure
 from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
 from evaluation.engines.core import judge_group
+from evaluation.gateway.budget import prompt_tokens_at_most
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.gateway.model import GatewayModel
@@ -25,7 +26,6 @@ from evaluation.probes.worker.cases import Case
 from evaluation.runs.worker.plan import plan_load
 from evaluation.runs.worker.process_units import FAILURES_IN_A_ROW, Plan, gateway_open
 
-CHARACTERS_PER_TOKEN = 4
 LOT = 500
 
 
@@ -176,7 +176,7 @@ class CostModel:
         return stored or Reply("answered", f"Prose.\n\nVERDICTS\n{block}")
 
     def _count(self, request: Request) -> None:
-        tokens = sum(len(message.text) for message in request.messages) // CHARACTERS_PER_TOKEN
+        tokens = prompt_tokens_at_most(request)
         price = cost(
             prices=self.plan.prices,
             model=request.model,

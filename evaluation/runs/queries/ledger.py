@@ -1,7 +1,7 @@
-"""The calls and cost of a run: by engine, model and role, by criterion, and requests of unknown outcome."""
+"""The calls and cost of a run: by engine, model and role, by criterion, and requests of unknown cost."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -9,11 +9,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, Sum
 
 from evaluation.models.runs import Attempt, Run, UnitCall
-
-# Outcomes for which a model worked.
-PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
-# No known outcome: a model may have worked.
-MAYBE_BILLED = Q(outcome__in=(Attempt.Outcome.UNKNOWN, Attempt.Outcome.SENT))
+from evaluation.runs.queries.costs import PAID, RunCosts, run_costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +60,13 @@ class CriterionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownOutcomes:
-    """Requests of unknown outcome that may have been billed: at most `worst_usd`.
-
-    `worst_usd` is None if a request has no reservation, as without a budget.
-    """
-
-    requests: int = 0
-    worst_usd: Decimal | None = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
 class Ledger:
-    """A run's costs. `rows` add up to `total`; the criteria's shares add up to its cost."""
+    """A run's costs. `rows` add up to `total`, the criteria's shares to its cost; `costs` as everywhere."""
 
     rows: tuple[RoleSums, ...]
     criteria: tuple[CriterionRow, ...]
     total: Entry
-    unknown: UnknownOutcomes
+    costs: RunCosts
 
 
 def run_ledger(run: Run) -> Ledger:
@@ -100,19 +85,8 @@ def run_ledger(run: Run) -> Ledger:
         rows=tuple(RoleSums(*key, sums) for key, sums in sorted(rows.items())),
         criteria=tuple(_shares(run, groups)),
         total=total,
-        unknown=unknown_by_run([run.pk]).get(run.pk, UnknownOutcomes()),
+        costs=run_costs(run.pk),
     )
-
-
-def unknown_by_run(run_ids: Sequence[int]) -> dict[int, UnknownOutcomes]:
-    """Return the requests of unknown outcome of these runs; runs without any are missing. One query."""
-    rows = Attempt.objects.filter(MAYBE_BILLED, run__in=run_ids).values("run").order_by()
-    counted = rows.annotate(
-        requests=Count("id"), worst=Sum("reserved_usd"), open=Count("id", filter=Q(reserved_usd=None))
-    )
-    return {
-        row["run"]: UnknownOutcomes(row["requests"], None if row["open"] else row["worst"]) for row in counted
-    }
 
 
 def _cells(run: Run) -> dict[tuple[int, str, str], Entry]:

@@ -3,7 +3,7 @@
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, Run
 from evaluation.runs.core.pace import busy_seconds
-from evaluation.runs.queries.progress import PAID
+from evaluation.runs.queries.costs import PAID
 
 RUNS = 5  # the latest similar runs
 ATTEMPTS = 400  # the latest of each run

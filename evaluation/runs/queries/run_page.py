@@ -15,6 +15,7 @@ from labeling.models.people import User
 # Notes on outcomes whose name says too little.
 NOTES = {
     Attempt.Outcome.TIMEOUT: "may have been billed without an answer",
+    Attempt.Outcome.CONNECTION: "may have been billed if it broke off after the request left",
     Attempt.Outcome.REFUSED: "by the model or the endpoint's filter",
     Attempt.Outcome.BAD_REQUEST: "the endpoint does not accept this request",
 }

@@ -101,7 +101,7 @@ def _progress(run: Run, user: User) -> dict[str, Any]:
         "run": row,
         "progress": progress,
         # An ended run stores its cost; until then the record of its requests is summed.
-        "cost": row.cost_usd if row.ended else progress.cost_usd,
+        "cost": row.cost_usd if row.ended else progress.costs.cost_usd,
         "shares": run_page.shares(run),
         "trouble": run_page.in_words(run.error),
         "next_step": run_page.next_step(run),

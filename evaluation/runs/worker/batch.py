@@ -130,6 +130,7 @@ class _Step:
                 return self._go_on()
             return self._wind_down()
         except EndpointDown as down:
+            self._stopped()
             if down.lasting:
                 run_settle(self._run, trouble=str(down))
                 return self._now(waiting=False)
@@ -139,18 +140,30 @@ class _Step:
         pending = self._pending()
         # An unsent batch is from an interrupted step, which may not have reached all units.
         cut_short = any(batch.state == Batch.State.PREPARED for batch in pending)
-        for batch in pending:
-            self._push(batch)
+        self._push_all(pending)
         if self._trouble:
             run_settle(self._run, trouble=self._trouble)
             return self._now(waiting=False)
         if self._collected or cut_short or not pending:
             files = wave(self._run, self._plan, lease_id=self._lease.pk, given_up=self._given_up)
-            for batch in self._pending():
-                if batch.state == Batch.State.PREPARED:
-                    self._push(batch)
+            self._push_all([batch for batch in self._pending() if batch.state == Batch.State.PREPARED])
             run_settle(self._run, trouble=self._stop_reason(files.over_budget))
+        if self._stopped():
+            return self._wind_down()
         return self._now(waiting=self._run.state == Run.State.RUNNING)
+
+    def _push_all(self, batches: list[Batch]) -> None:
+        for batch in batches:
+            if self._stopped():
+                return
+            self._push(batch)
+
+    def _stopped(self) -> bool:
+        """Return whether a user paused or cancelled the run meanwhile; all its batches are marked then."""
+        stopped = Run.objects.filter(pk=self._run.pk).exclude(state=Run.State.RUNNING).exists()
+        if stopped and self._run.state == Run.State.RUNNING:
+            batches_stop(self._run)
+        return stopped
 
     def _stop_reason(self, over_budget: bool) -> str:
         """Return why no request can be sent; pending batches may still free some of the budget."""

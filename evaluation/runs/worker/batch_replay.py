@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
 
 from django.db import connection, transaction
@@ -9,16 +10,19 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from evaluation.core.prefixes import Prefixes
-from evaluation.core.types import Chat, GroupResult, Reply, Request
+from evaluation.core.types import Chat, GroupResult, Model, Reply, Request
 from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
+from evaluation.gateway.budget import worst_cost
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
+from evaluation.gateway.prices import BATCH_SHARE
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.batch_rows import PENDING, Files, Question
 from evaluation.runs.worker.placebo_chat import placebo_chat
 from evaluation.runs.worker.process_units import Plan
 from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
+from evaluation.runs.worker.unit_budget import WorstCase, funds_of, unit_fits
 from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.chats import Chat as ChatRow
 
@@ -71,6 +75,13 @@ class _StoredOnly:
             self.questions.append(Question(request, key, sample, self.work.unit_id))
         raise NotYet
 
+    async def find(self, request: Request) -> Reply | None:
+        """Return the stored answer to a question, None without one."""
+        setup = self.plan.groups[self.work.group].setup
+        key = call_key(request, sample=sample_index(request, replicate=self.run.replicate, setup=setup))
+        stored = await self.lookups.get(key)
+        return self.given_up.get(key) if stored is None or stored.reply is None else stored.reply
+
     def _paid(self, request: Request, used: CallUsed) -> CallUsed:
         """Return the handle of an answer that this unit asked for, with how much of its prompt repeats."""
         characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
@@ -83,6 +94,7 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
     Units that still wait are open again afterwards.
     """
     files, last = Files(run, plan.endpoint, plan.prices), 0
+    opening = None if run.budget_usd is None else _Opening(run, plan)
     prefixes: dict[str, Prefixes] = {}
     while works := _take(run, lease_id, after=last):
         last = works[-1].unit_id
@@ -92,9 +104,54 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
             for work in works
         ]
         results = replay_together(_judge(model) for model in models)
-        files.add([one for model in models for one in model.questions])
+        asking = [model for model in models if model.questions]
+        if opening:
+            asking = opening.choose(asking)
+            files.over_budget = files.over_budget or opening.refused
+        files.add([one for model in asking for one in model.questions])
         _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
     return files
+
+
+class _Opening:
+    """Chooses the units of a wave that ask: open ones first, others if the budget suffices to finish them."""
+
+    def __init__(self, run: Run, plan: Plan) -> None:
+        self._run, self._plan = run, plan
+        # What units whose requests are pending may cost later is not known before they return.
+        self._new_units = not run.batches.filter(state__in=PENDING).exists()
+        self._later = Decimal(0)  # what the chosen units may cost after this wave
+        self._chosen = 0
+        self.refused = False
+
+    def choose(self, models: Sequence[_StoredOnly]) -> list[_StoredOnly]:
+        """Return the units that may ask now."""
+        cases = replay_together(self._worst(model) for model in models)
+        if fault := next((one for one in cases if isinstance(one, BaseException)), None):
+            raise fault
+        now = [self._cost(model) for model in models]
+        order = sorted(zip(models, cases, now, strict=True), key=lambda row: row[1].stored == 0)
+        funds, asked, chosen = funds_of(self._run.pk, mean=True), Decimal(0), []
+        for model, worst, cost in order:
+            held, alone = asked + self._later, self._chosen == 0
+            fits = self._new_units and unit_fits(worst=worst, funds=funds, held=held, alone=alone)
+            if not worst.stored and not fits:
+                self.refused = True
+                continue
+            chosen.append(model)
+            asked, self._later = asked + cost, self._later + max(worst.total - cost, Decimal(0))
+            self._chosen += 1
+        return chosen
+
+    async def _worst(self, model: _StoredOnly) -> WorstCase:
+        keys = [criterion.key for criterion in self._plan.groups[model.work.group].criteria]
+        worst = WorstCase(self._plan.prices, keys, model.find, share=BATCH_SHARE)
+        await _judge(model, by=worst)
+        return worst
+
+    def _cost(self, model: _StoredOnly) -> Decimal:
+        costs = (worst_cost(one.request, self._plan.prices) or Decimal(0) for one in model.questions)
+        return sum(costs, Decimal(0)) * BATCH_SHARE
 
 
 def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
@@ -103,13 +160,13 @@ def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
     return placebo_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
 
-async def _judge(model: _StoredOnly) -> GroupResult:
+async def _judge(model: _StoredOnly, *, by: Model | None = None) -> GroupResult:
     group = model.plan.groups[model.work.group]
     return await judge_group(
         chat=model.work.chat,
         criteria=group.criteria,
         setup=group.setup,
-        model=model,
+        model=by or model,
         fence_secret=model.plan.fence_secret,
         other_chat=model.placebo_chat,
         audit=model.plan.audit,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
-from evaluation.gateway.budget import FREE, reserve, settle, worst_cost
+from evaluation.gateway.budget import cost_without_answer, reserve, settle, worst_cost
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, request_settings, storable
@@ -324,8 +324,10 @@ def _update(model: type[Attempt] | type[ModelCall], fields: Fields, rows: Sequen
 def _paid(attempts: Sequence[Attempt]) -> Iterator[tuple[int, Decimal | None, Decimal | None]]:
     """Yield run, reservation and cost of each; a request that no model worked on costs nothing."""
     for attempt in attempts:
-        free = attempt.cost_usd is None and attempt.outcome in FREE
-        yield attempt.run_id or 0, attempt.reserved_usd, Decimal(0) if free else attempt.cost_usd
+        paid = attempt.cost_usd
+        if paid is None:
+            paid = cost_without_answer(attempt.outcome, attempt.status)
+        yield attempt.run_id or 0, attempt.reserved_usd, paid
 
 
 def _logprobs_json(outcome: Outcome) -> list[dict[str, Any]] | None:

@@ -9,15 +9,17 @@ from typing import Any, get_args
 from django.db.models import Count
 
 from evaluation.core.prefixes import Prefixes
+from evaluation.core.tokens import CHARS_A_TOKEN, tokens_expected
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
 from evaluation.engines.core import judge_group
-from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
-from evaluation.gateway.prices import BATCH_SHARE, Price
+from evaluation.gateway.prices import BATCH_SHARE, Price, cost
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
+from evaluation.runs.queries.answer_lengths import mean_answer_tokens
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.pace import calls_a_second
 from evaluation.runs.worker.plan import judge_groups
@@ -30,7 +32,8 @@ from labeling.models.people import Workspace
 CHUNK = 400
 # Chats on which the two layouts are compared; more hardly change the shares.
 COMPARED = 200
-# A missing answer counts as half as long as allowed, and at most this long per criterion.
+# Without stored answers of its role and model, an answer is expected to be half as long as allowed, and at
+# most this long per criterion.
 ANSWER_TOKENS = 300
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -38,8 +41,11 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The calls of a run if every answer can be read by rule; completion tokens are the limit.
+    """The calls of a run if every answer can be read by rule, at most and as expected.
 
+    `prompt_tokens`, `completion_tokens` and `cost_usd` are the worst case: a vocabulary that is weak outside
+    English, and answers as long as allowed. The expected ones assume a newer vocabulary, and the mean length
+    of stored answers (`learned`, the share of calls for which there is one), else a start value.
     `calls` would be sent; `reused` are stored, or asked by another unit of the run. `windowed` units are
     chats judged in windows. `repeated` is, by layout, the share of prompt characters that repeat an earlier
     beginning, measured on up to 200 chats (None without a call). Only `walked` chats were used; with fewer
@@ -62,13 +68,24 @@ class Estimate:
     mode: str = Run.Mode.LIVE
     budget_usd: Decimal | None = None
     seconds: float | None = None
+    expected_prompt_tokens: int = 0
+    expected_completion_tokens: int = 0
+    expected_cost_usd: Decimal | None = None
+    learned: float = 0.0
 
     @property
     def fits_budget(self) -> bool | None:
-        """Return whether the cost is within the budget."""
+        """Return whether the highest cost is within the budget."""
         if self.budget_usd is None or self.cost_usd is None:
             return None
         return self.cost_usd <= self.budget_usd
+
+    @property
+    def expected_to_fit(self) -> bool:
+        """Return whether the expected cost is within the budget; False without a budget or a cost."""
+        if self.budget_usd is None or self.expected_cost_usd is None:
+            return False
+        return self.expected_cost_usd <= self.budget_usd
 
     def as_json(self) -> dict[str, Any]:
         """Return the dry run's answer."""
@@ -82,6 +99,10 @@ class Estimate:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "cost_usd": _number(self.cost_usd),
+            "expected_prompt_tokens": self.expected_prompt_tokens,
+            "expected_completion_tokens": self.expected_completion_tokens,
+            "expected_cost_usd": _number(self.expected_cost_usd),
+            "learned_share": self.learned,
             "mode": str(self.mode),
             "layout": self.layout,
             "repeated_share": dict(self.repeated),
@@ -108,6 +129,7 @@ class Asking:
     audit: float
     fence_secret: bytes
     prices: Mapping[str, Price]
+    answer_tokens: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by role and model
 
 
 @dataclass(slots=True)
@@ -121,6 +143,10 @@ class _Tally:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
+    expected_prompt_tokens: float = 0.0
+    expected_completion_tokens: float = 0.0
+    expected_cost_usd: Decimal | None = Decimal(0)
+    learned: int = 0
 
 
 @dataclass(slots=True)
@@ -178,9 +204,14 @@ class _CountingModel:
     def _answer(self, request: Request, key: str) -> str:
         """Return prose and a block; `key` makes it unique, because an audit selects answers by their text."""
         keys = [criterion.key for criterion in self.group.criteria]
-        tokens = min(request.max_tokens // 2, ANSWER_TOKENS * len(keys))
-        prose = "word " * (tokens * CHARS_A_TOKEN // 5)
+        prose = "word " * int(self._expected_tokens(request) * CHARS_A_TOKEN / 5)
         return f"{prose}{key}\n\nVERDICTS\n" + "\n".join(f"{criterion}: TRUE" for criterion in keys)
+
+    def _expected_tokens(self, request: Request) -> float:
+        """Return the expected length of an answer."""
+        start = min(request.max_tokens // 2, ANSWER_TOKENS * len(self.group.criteria))
+        mean = self.asking.answer_tokens.get((request.role, request.model), start)
+        return min(mean, request.max_tokens)
 
     def _count(self, tally: _Tally, request: Request, *, known: bool) -> None:
         if request.window and not self.windowed:
@@ -191,9 +222,23 @@ class _CountingModel:
             return
         price = worst_cost(request, self.asking.prices)
         tally.calls += 1
-        tally.prompt_tokens += sum(len(message.text) for message in request.messages) // CHARS_A_TOKEN
+        tally.prompt_tokens += prompt_tokens_at_most(request)
         tally.completion_tokens += request.max_tokens
-        tally.cost_usd = None if price is None or tally.cost_usd is None else tally.cost_usd + price
+        tally.cost_usd = _plus(tally.cost_usd, price)
+        prompt = sum(tokens_expected(message.text) for message in request.messages)
+        answer = self._expected_tokens(request)
+        tally.expected_prompt_tokens += prompt
+        tally.expected_completion_tokens += answer
+        tally.expected_cost_usd = _plus(
+            tally.expected_cost_usd,
+            cost(
+                prices=self.asking.prices,
+                model=request.model,
+                prompt_tokens=round(prompt),
+                completion_tokens=round(answer),
+            ),
+        )
+        tally.learned += (request.role, request.model) in self.asking.answer_tokens
 
 
 def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int | None = None) -> Estimate:
@@ -221,12 +266,15 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
 def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
     """Return this judge's groups and the prices in the settings."""
     prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
+    groups = judge_groups(judge, prompts)
+    models = {role.model for group in groups.values() for role in group.setup.roles.values()}
     return Asking(
-        groups=judge_groups(judge, prompts),
+        groups=groups,
         replicate=replicate,
         audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
         prices=current_prices(),
+        answer_tokens=mean_answer_tokens(endpoint=judge.config["endpoint"], models=models),
     )
 
 
@@ -248,7 +296,7 @@ def plan_estimate(
     walked = evenly_spaced(scope.chat_ids, most_chats)
     tally, repetition = _walk(asking, replace(scope, chat_ids=walked), asked)
     scale = len(scope.chat_ids) / len(walked) if walked else 1
-    price = None if tally.cost_usd is None else tally.cost_usd * Decimal(scale)
+    share = Decimal(scale) * (BATCH_SHARE if mode == Run.Mode.BATCH else 1)
     calls = round(tally.calls * scale)
     return Estimate(
         chats=len(scope.chat_ids),
@@ -259,7 +307,11 @@ def plan_estimate(
         windowed=round(tally.windowed * scale),
         prompt_tokens=round(tally.prompt_tokens * scale),
         completion_tokens=round(tally.completion_tokens * scale),
-        cost_usd=price * BATCH_SHARE if price is not None and mode == Run.Mode.BATCH else price,
+        cost_usd=None if tally.cost_usd is None else tally.cost_usd * share,
+        expected_prompt_tokens=round(tally.expected_prompt_tokens * scale),
+        expected_completion_tokens=round(tally.expected_completion_tokens * scale),
+        expected_cost_usd=None if tally.expected_cost_usd is None else tally.expected_cost_usd * share,
+        learned=tally.learned / tally.calls if tally.calls else 0.0,
         layout=next(iter(asking.groups.values())).setup.layout,
         repeated={layout: one.share for layout, one in repetition.items()},
         mode=mode,
@@ -350,6 +402,10 @@ async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat) -> Non
 def _stored(keys: Sequence[str]) -> dict[str, Reply]:
     calls = ModelCall.objects.filter(key__in=keys, state__in=STORED_STATES)
     return {call.key: stored_reply(call) for call in calls}
+
+
+def _plus(total: Decimal | None, price: Decimal | None) -> Decimal | None:
+    return None if total is None or price is None else total + price
 
 
 def _number(value: Decimal | None) -> float | None:

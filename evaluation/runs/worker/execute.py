@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
-from evaluation.runs.queries.progress import PAID
+from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load
 from evaluation.runs.worker.process_units import Plan, Trouble, process_units
@@ -119,7 +118,7 @@ def _first_error(run: Run) -> str:
 def _paid(run: Run) -> dict[str, Any]:
     """Return calls, tokens and cost from the record of every request, earlier parts of the run included.
 
-    The cost is None if the price of an answer is unknown; requests without an answer are not in it.
+    The cost is None if the cost of an answer is unknown; requests that broke off are not in it.
     """
     attempts = Attempt.objects.filter(run=run)
     asked_calls, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
@@ -127,16 +126,15 @@ def _paid(run: Run) -> dict[str, Any]:
         calls=Count("call", distinct=True),
         prompt_tokens=Coalesce(Sum("prompt_tokens"), 0),
         completion_tokens=Coalesce(Sum("completion_tokens"), 0),
-        cost=Coalesce(Sum("cost_usd"), Decimal(0)),
-        unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
+        **cost_sums(),
     )
     cached = ModelCall.objects.filter(pk__in=asked_calls).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))[
         "sum"
     ]
-    cost, unpriced = sums.pop("cost"), sums.pop("unpriced")
     used_first = uses.filter(call__in=asked_calls).values("call").distinct().count()
-    return sums | {
+    return {
+        **{name: sums[name] for name in ("calls", "prompt_tokens", "completion_tokens")},
         "cached_tokens": cached,
-        "cost_usd": None if unpriced else cost,
+        "cost_usd": costs_of(sums).cost_usd,
         "reused": uses.count() - used_first,
     }

@@ -7,7 +7,7 @@ from decimal import Decimal
 from evaluation.core.types import Reply, Request, Role
 from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import ROLES, role_of
-from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.estimate import Asking
 from evaluation.runs.worker.replay import replay_together
@@ -134,7 +134,7 @@ def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
         model=request.model,
         part=request.window,
         messages=tuple((message.role, message.text) for message in request.messages),
-        prompt_tokens=sum(len(message.text) for message in request.messages) // CHARS_A_TOKEN,
+        prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=request.max_tokens,
         cost_usd=worst_cost(request, asking.prices),
         times=samples,

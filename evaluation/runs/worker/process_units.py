@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,7 +12,7 @@ from typing import Self
 
 from django.db import InterfaceError, OperationalError
 
-from evaluation.core.types import Chat, Criterion, GroupResult, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Model, Setup
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
@@ -25,6 +25,7 @@ from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runs.worker.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
 from evaluation.runs.worker.placebo_chat import placebo_chat
+from evaluation.runs.worker.unit_budget import UnitBudget
 from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, units_take
 
 # After this many chats in a row without an answer the endpoint counts as down.
@@ -255,6 +256,10 @@ class _UnitWorkers:
         self._desk = UnitWriter(plan.criterion_ids)
         self._workers = plan.max_in_flight + 2 * plan.ahead  # some wait for their verdicts' commit
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
+        self._first_sample = plan.replicate * plan.samples
+        self._budget: UnitBudget | None = None
+        if plan.budget_usd is not None:
+            self._budget = UnitBudget(gateway, plan.run_id, self._first_sample, progress.stop)
 
     async def work(self) -> None:
         """Work until no unit is open, time is over, or the endpoint cannot answer."""
@@ -296,28 +301,39 @@ class _UnitWorkers:
             except EndpointDown as down:
                 self._progress.down(str(down), lasting=down.lasting)
                 continue
+            if result is None:
+                continue  # stopped before there was money for it; given back with the lease
             finished = JudgedUnit(self._plan.run_id, self._lease_id, work, result)
             if await self._gateway.database.add(self._desk.finish, finished):
                 self._progress.finished(finished.error, work.chat_id)
 
-    async def _judge(self, work: Work) -> GroupResult:
+    async def _judge(self, work: Work) -> GroupResult | None:
         plan, group = self._plan, self._plan.groups[work.group]
         model = GatewayModel(
             self._gateway,
             plan.run_id,
             work.unit_id,
-            first_sample=plan.replicate * plan.samples,
+            first_sample=self._first_sample,
             cache_key=f"{plan.fingerprint}:{work.group}",
         )
-        return await judge_group(
-            chat=work.chat,
-            criteria=group.criteria,
-            setup=group.setup,
-            model=model,
-            fence_secret=plan.fence_secret,
-            other_chat=await self._placebo_chat(work) if group.setup.ablation == "placebo_briefs" else None,
-            audit=plan.audit,
-        )
+        placebo = group.setup.ablation == "placebo_briefs"
+        other = await self._placebo_chat(work) if placebo else None
+
+        def judge(by: Model) -> Awaitable[GroupResult]:
+            return judge_group(
+                chat=work.chat,
+                criteria=group.criteria,
+                setup=group.setup,
+                model=by,
+                fence_secret=plan.fence_secret,
+                other_chat=other,
+                audit=plan.audit,
+            )
+
+        if self._budget is None:
+            return await judge(model)
+        keys = [criterion.key for criterion in group.criteria]
+        return await self._budget.judge(work.unit_id, judge, model=model, keys=keys)
 
     async def _placebo_chat(self, work: Work) -> Chat | None:
         load = partial(placebo_chat, run_id=self._plan.run_id, chat_id=work.chat_id)

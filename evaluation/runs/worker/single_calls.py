@@ -10,7 +10,7 @@ from functools import partial
 from django.conf import settings
 
 from evaluation.core.types import Reply, Request, Sampling, Setup
-from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
@@ -37,10 +37,9 @@ class QuestionEstimate:
 
 def question_estimate(request: Request) -> QuestionEstimate:
     """Return the tokens and cost of a question; one query. Raises PriceFileError."""
-    characters = sum(len(message.text) for message in request.messages)
     stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
     return QuestionEstimate(
-        prompt_tokens=-(-characters // CHARS_A_TOKEN),
+        prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=request.max_tokens,
         cost_usd=worst_cost(request, current_prices()),
         answered=stored.exists(),

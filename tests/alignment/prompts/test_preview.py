@@ -1,12 +1,14 @@
 """The preview shows the very messages that the endpoint then receives, and sends none."""
 
 from decimal import Decimal
+from math import ceil
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
 from alignment.prompts.tries.services import TryRefused, prompt_preview, try_start
+from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Windows
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
@@ -129,9 +131,9 @@ def test_tokens_and_cost_are_those_of_the_estimate(
     shown = prompt_preview(criterion=polite(), author=author_user, choice=on_chat("c-03"))
     direct, formatter = shown.calls
     assert (direct.completion_tokens, formatter.if_needed) == (300 + 2 * 350, True)
-    characters = sum(len(text) for _, text in direct.messages)
-    assert direct.prompt_tokens == characters // 4
-    assert direct.cost_usd == (Decimal(-(-characters // 4)) + 2 * direct.completion_tokens) / 1_000_000
+    tokens = ceil(sum(tokens_at_most(text) for _, text in direct.messages))
+    assert direct.prompt_tokens == tokens
+    assert direct.cost_usd == Decimal(tokens + 2 * direct.completion_tokens) / 1_000_000
     assert shown.cost_usd == direct.cost_usd
 
 

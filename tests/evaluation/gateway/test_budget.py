@@ -13,8 +13,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from common.problems import InputProblem
+from evaluation.gateway import retries, throttle
 from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
 from evaluation.gateway.current import current_endpoint
+from evaluation.gateway.throttle import shared
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runs.services.runs import RunChoice, run_start
@@ -162,6 +164,7 @@ def test_what_an_unknown_outcome_may_have_cost_stays_set_aside(settings: Setting
         [
             ("unknown_maybe_billed", None),
             ("timeout", None),
+            ("connection", None),
             ("server_error", None),
             ("answered", Decimal("0.2")),
         ]
@@ -170,4 +173,47 @@ def test_what_an_unknown_outcome_may_have_cost_stays_set_aside(settings: Setting
     with transaction.atomic():
         budget_recount(run.pk)
     run.refresh_from_db()
-    assert run.committed_usd == Decimal("1.2")
+    assert run.committed_usd == Decimal("1.7")
+
+
+BROKEN = {
+    "broken off": StubReply(close=True),
+    "timed out": StubReply(hang=True),
+    "too big": StubReply(raw=b"x" * 1_100_000),
+    "compressed": StubReply(raw=b"x", headers={"Content-Encoding": "gzip"}),
+    "failed in the middle": StubReply("half of", finish_reason="error"),
+}
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(throttle, "PATIENCE", 0.5)
+    monkeypatch.setattr(throttle, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(shared, "FIRST_PATIENCE", 0.5)
+
+
+@pytest.mark.usefixtures("short_waits")
+@pytest.mark.parametrize("how", BROKEN)
+def test_an_answer_lost_on_its_way_keeps_its_reservation(settings: Settings, prices: str, how: str) -> None:
+    reply = BROKEN[how]
+    if how == "failed in the middle":  # a proxy that reports no usage either
+        choice = {"message": {"content": "half of"}, "finish_reason": "error"}
+        reply = StubReply(raw=json.dumps({"choices": [choice]}).encode())
+    with answering(settings, lambda body: reply, prices=prices) as stub:
+        settings.LACE_REQUEST_TIMEOUT = 0.3
+        run = worked_off(planned("3"))
+        sent = stub.count
+    reserved = [one.reserved_usd or Decimal(0) for one in Attempt.objects.all()]
+    assert sent == len(reserved) > 0
+    assert run.committed_usd == sum(reserved) <= 3
+    assert run.cost_usd == 0
+
+
+@pytest.mark.usefixtures("short_waits")
+def test_a_request_that_never_left_costs_nothing(settings: Settings, prices: str) -> None:
+    with answering(settings, using(10, 10), prices=prices):
+        run = planned("3")
+    run = worked_off(run)  # nobody listens there any more
+    assert run.committed_usd == 0
+    assert set(Attempt.objects.values_list("outcome", "cost_usd")) == {("connection", Decimal(0))}

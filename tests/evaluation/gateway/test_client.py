@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation.gateway import client
 from evaluation.gateway.client import MAX_REPLY_BYTES, EndpointClient, Outcome
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.gateway.rate_limit_headers import retry_after_seconds
@@ -39,8 +40,8 @@ def send(
 
 def ask(endpoint: Endpoint, *, timeout: float = 10, body: dict[str, Any] = BODY) -> Outcome:
     async def once() -> Outcome:
-        async with EndpointClient(endpoint) as client:
-            return await client.send(body, timeout=timeout)
+        async with EndpointClient(endpoint) as opened:
+            return await opened.send(body, timeout=timeout)
 
     return asyncio.run(once())
 
@@ -207,8 +208,42 @@ def test_a_refused_connection_is_not_called_a_timeout() -> None:
         closed.bind(("127.0.0.1", 0))  # bound, never listening
         port = closed.getsockname()[1]
         outcome = ask(resolve_endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
-    assert (outcome.kind, outcome.status) == ("connection", None)
+    assert (outcome.kind, outcome.status, outcome.sent) == ("connection", None, False)
     assert_clear_line(outcome)
+
+
+def test_an_unknown_host_name_is_a_request_that_never_left() -> None:
+    outcome = ask(resolve_endpoint(base_url="https://nowhere.invalid/v1", api_key=KEY))
+    assert (outcome.kind, outcome.sent) == ("connection", False)
+    assert_clear_line(outcome)
+
+
+def test_a_connection_that_is_never_made_is_a_request_that_never_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        for _ in range(3):  # more than its backlog: the kernel drops further connections
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        base_url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        outcome = ask(resolve_endpoint(base_url=base_url, api_key=KEY))
+    assert (outcome.kind, outcome.sent) == ("connection", False)
+    assert outcome.error == "no connection within 0.3 seconds"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        StubReply(close=True),
+        StubReply(hang=True),
+        StubReply(raw=b"x" * (MAX_REPLY_BYTES + 1)),
+        StubReply(raw=b"", headers={"Content-Encoding": "gzip"}),
+    ],
+)
+def test_a_request_that_breaks_later_has_left(reply: StubReply) -> None:
+    assert send(lambda body: reply, timeout=0.5).sent
 
 
 @contextmanager
@@ -240,7 +275,7 @@ def raw_server(reply: bytes) -> Iterator[str]:
 def test_a_server_that_speaks_no_proper_http_is_a_connection_failure(reply: bytes) -> None:
     with raw_server(reply) as base_url:
         outcome = ask(resolve_endpoint(base_url=base_url, api_key=KEY))
-    assert outcome.kind == "connection"
+    assert (outcome.kind, outcome.sent) == ("connection", True)
     assert_clear_line(outcome)
 
 
@@ -256,8 +291,8 @@ def test_the_key_is_in_no_log_line_and_no_representation(caplog: pytest.LogCaptu
 
 def test_cancelling_a_request_cancels_it() -> None:
     async def cancelled(base_url: str) -> None:
-        async with EndpointClient(resolve_endpoint(base_url=base_url, api_key="")) as client:
-            task = asyncio.create_task(client.send(BODY, timeout=60))
+        async with EndpointClient(resolve_endpoint(base_url=base_url, api_key="")) as opened:
+            task = asyncio.create_task(opened.send(BODY, timeout=60))
             await asyncio.sleep(0.2)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -269,8 +304,8 @@ def test_cancelling_a_request_cancels_it() -> None:
 
 def test_requests_of_one_client_run_at_the_same_time() -> None:
     async def many(base_url: str) -> list[Outcome]:
-        async with EndpointClient(resolve_endpoint(base_url=base_url, api_key="")) as client:
-            return await asyncio.gather(*(client.send(BODY, timeout=30) for _ in range(128)))
+        async with EndpointClient(resolve_endpoint(base_url=base_url, api_key="")) as opened:
+            return await asyncio.gather(*(opened.send(BODY, timeout=30) for _ in range(128)))
 
     with StubEndpoint(lambda body: StubReply("yes", delay=0.5)) as stub:
         outcomes = asyncio.run(many(stub.base_url))
@@ -280,8 +315,8 @@ def test_requests_of_one_client_run_at_the_same_time() -> None:
 
 def test_after_a_broken_connection_the_next_request_goes_where_the_server_is_now() -> None:
     async def twice(gone: str, found: str) -> list[str]:
-        async with EndpointClient(Endpoint("e", gone, "", True), locate=lambda: found) as client:
-            return [(await client.send(BODY, timeout=10)).kind for _ in range(2)]
+        async with EndpointClient(Endpoint("e", gone, "", True), locate=lambda: found) as opened:
+            return [(await opened.send(BODY, timeout=10)).kind for _ in range(2)]
 
     with StubEndpoint(lambda body: StubReply(close=True)) as gone, StubEndpoint(fixed("yes")) as found:
         assert asyncio.run(twice(gone.base_url, found.base_url)) == ["connection", "answered"]

@@ -3,9 +3,12 @@
 import pytest
 from pytest_django import Settings
 
+from evaluation.gateway.batches import BatchClient
 from evaluation.models.runs import Batch, Run, Unit
 from evaluation.runs.services.control import run_cancel, run_pause
+from evaluation.runs.worker import batch
 from evaluation.runs.worker.batch import batch_advance, batches_to_stop
+from evaluation.runs.worker.batch_replay import wave
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.runs.worker.time_slices import run_time_slice
 from tests.factories.batches import DIRECT, batching, planned
@@ -32,6 +35,47 @@ def test_stopping_a_run_cancels_its_batch_and_keeps_what_was_answered(settings: 
         if state == "paused":
             assert evaluate("--resume", str(run.pk)).code == 0
             assert len(stub.asked) == 3
+
+
+@pytest.mark.parametrize("at", ["upload", "create", "look"])
+@pytest.mark.parametrize("state", ["paused", "cancelled"])
+def test_a_run_stopped_while_its_batch_is_sent_leaves_nothing_running(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, at: str, state: str
+) -> None:
+    workspace("polite", chats=3)
+    with batching(settings, always(True)) as stub:
+        stub.behaviour.polls, stub.behaviour.answered = 99, 0
+        step = getattr(BatchClient, at)
+
+        def stopped_meanwhile(*args, **options):
+            result = step(*args, **options)
+            if (run := the_run()).state == "running":
+                {"paused": run_pause, "cancelled": run_cancel}[state](run=run, by=None)
+            return result
+
+        monkeypatch.setattr(BatchClient, at, stopped_meanwhile)
+        ended = evaluate(*DIRECT, "--batch")
+        assert (ended.code, ended.answer["state"]) == (4, state)
+        assert {batch.status for batch in stub.batches.values()} <= {"cancelled"}
+        assert stub.asked == []
+    assert outcomes() == ["cancelled"] * 3
+
+
+def test_a_run_paused_while_its_requests_are_recorded_sends_none(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace("polite", chats=3)
+
+    def paused_meanwhile(*args, **options):
+        files = wave(*args, **options)
+        run_pause(run=the_run(), by=None)
+        return files
+
+    with batching(settings, always(True)) as stub:
+        monkeypatch.setattr(batch, "wave", paused_meanwhile)
+        assert evaluate(*DIRECT, "--batch").code == 4
+        assert stub.batches == {}
+    assert outcomes() == ["cancelled"] * 3
 
 
 def test_trouble_and_ctrl_c_leave_batches_at_the_endpoint(settings: Settings) -> None:

@@ -20,7 +20,7 @@ from evaluation.runs.worker import estimate as estimates
 from evaluation.runs.worker.estimate import Estimate, evenly_spaced, run_estimate
 from labeling.models.chats import ChatSet
 from labeling.models.people import Workspace
-from tests.factories.rows import make_set
+from tests.factories.rows import make_chat, make_set
 from tests.factories.runs import (
     MODEL,
     always,
@@ -207,3 +207,58 @@ def test_an_estimate_of_a_planned_run_agrees_with_the_one_before_it(settings: Se
         stub.answer = lambda body: StubReply(status=401, raw=b"{}")
         evaluate(*DIRECT)
         assert run_estimate(the_run()).as_json() == planned
+
+
+def test_other_scripts_need_more_tokens_than_english(settings: Settings, prices: str) -> None:
+    point_at(settings, "http://127.0.0.1:9/v1", prices=prices)
+    texts = {"en": "Where is my order? " * 50, "ru": "Где мой заказ? " * 50, "zh": "我的订单在哪里？" * 50}
+    rubric, most, expected = rubric_of("polite"), {}, {}
+    for name, text in texts.items():
+        chat = make_chat(name, messages=[("user", text)])
+        found = estimate_of(make_set(rubric, chat, name=name), JudgeSpec("direct"))
+        most[name], expected[name] = found.prompt_tokens, found.expected_prompt_tokens
+    empty = make_chat("empty", messages=[("user", "x")])
+    rules = estimate_of(make_set(rubric, empty, name="empty"), JudgeSpec("direct"))
+    a_character = {
+        name: (most[name] - rules.prompt_tokens) / len(text.strip()) for name, text in texts.items()
+    }
+    assert 0.2 <= a_character["en"] <= 0.3
+    assert 0.4 <= a_character["ru"] <= 0.6
+    assert 0.9 <= a_character["zh"] <= 1.2
+    assert expected["en"] == pytest.approx(most["en"], abs=1)
+    assert expected["zh"] < most["zh"]
+
+
+def test_expected_stands_beside_the_worst_case_and_learns_from_stored_answers(
+    settings: Settings, prices: str, capsys
+) -> None:
+    chat_set = workspace("polite", chats=8)
+    with answering(settings, always(True), prices=prices):
+        before = estimate_of(chat_set, JudgeSpec("direct"))
+        done = evaluate(*DIRECT).answer
+        again = estimate_of(chat_set, JudgeSpec("direct"), run=RunChoice(replicate=1))
+        shown = evaluate(*DIRECT, "--replicate", "1", "--dry-run").answer
+        call_command("evaluate", *DIRECT, "--replicate", "1", "--dry-run")
+    assert before.learned == 0
+    assert before.expected_completion_tokens < before.completion_tokens == again.completion_tokens
+    assert again.learned == 1
+    assert again.expected_completion_tokens == pytest.approx(done["completion_tokens"], rel=0.01)
+    assert again.expected_prompt_tokens == pytest.approx(done["prompt_tokens"], rel=0.02)
+    assert shown["expected_cost_usd"] == pytest.approx(done["cost_usd"], rel=0.02)
+    assert shown["expected_cost_usd"] < shown["cost_usd"]
+    said = capsys.readouterr().out
+    assert "expected: " in said and "at most: " in said
+    assert "100% of the answer lengths from stored answers" in said
+
+
+def test_a_budget_between_expected_and_worst_is_expected_to_be_sufficient(
+    settings: Settings, prices: str, capsys
+) -> None:
+    chat_set = workspace("polite", chats=8)
+    with answering(settings, always(True), prices=prices):
+        evaluate(*DIRECT)
+        found = estimate_of(chat_set, JudgeSpec("direct"), run=RunChoice(replicate=1))
+        assert found.cost_usd is not None and found.expected_cost_usd is not None
+        budget = f"{(found.cost_usd + found.expected_cost_usd) / 2:.4f}"
+        call_command("evaluate", *DIRECT, "--replicate", "1", "--dry-run", "--budget", budget)
+    assert "may not be sufficient, but is expected to be" in capsys.readouterr().out

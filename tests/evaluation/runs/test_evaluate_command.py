@@ -1,17 +1,23 @@
 """`evaluate` plans a run, works it off and says what came of it."""
 
 import hashlib
+import json
+import re
+import threading
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pytest_django import Settings
 
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.runs.services.control import run_cancel
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion, CriterionVersion
+from tests.factories.batches import batching
 from tests.factories.rows import make_criterion, make_set
 from tests.factories.runs import (
     MODEL,
@@ -77,15 +83,68 @@ def test_json_answer_has_the_contracted_keys(settings: Settings) -> None:
         "run": run.pk,
         "state": "done",
         "verdicts": 2,
+        "read": 2,
         "unparsed": 0,
+        "refused": 0,
+        "cut_off": 0,
+        "too_long": 0,
+        "failed": 0,
         "calls": 2,
         "reused": 0,
         "prompt_tokens": run.prompt_tokens,
         "completion_tokens": run.completion_tokens,
         "cost_usd": None,
+        "unknown_cost_requests": 2,
+        "unknown_cost_usd": None,
     }
     assert run.prompt_tokens > 0 < run.completion_tokens
     assert len(ended.out.splitlines()) == 1
+
+
+def test_every_verdict_state_is_counted(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace("polite", chats=6)
+    long = json.dumps({"error": {"code": "context_length_exceeded"}}).encode()
+    replies = {
+        "c1": StubReply(refusal="I cannot help with that."),
+        "c2": StubReply("No block at all."),
+        "c3": StubReply("half", finish_reason="length"),
+        "c4": StubReply(status=400, raw=long),
+        "c5": StubReply(status=400),
+    }
+
+    def answer(body):
+        case = re.search(r"case (c\d)", body["messages"][-1]["content"])
+        return (case and replies.get(case[1])) or always(True)(body)
+
+    with answering(settings, answer):
+        counted = evaluate("--set", "calibration", "--engine", "direct").answer
+        states = ("read", "unparsed", "refused", "cut_off", "too_long", "failed")
+        assert [counted[state] for state in states] == [1] * 6
+        assert counted["verdicts"] == 6
+        with pytest.raises(CommandError):
+            call_command("evaluate", "--set", "calibration", "--engine", "direct")
+    assert "6 verdicts, 1 unparsed, 1 refused, 1 cut off, 1 too long, 1 failed," in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", [[], ["--batch"]])
+def test_a_cancelled_run_exits_4(settings: Settings, mode: list[str]) -> None:
+    workspace("polite", chats=3)
+
+    def cancel() -> None:
+        if (run := the_run()).state == "running":
+            run_cancel(run=run, by=None)
+        connection.close()
+
+    def answer(body):
+        other = threading.Thread(target=cancel)
+        other.start()
+        other.join()
+        return always(True)(body)
+
+    with batching(settings, answer):
+        ended = evaluate("--set", "calibration", "--engine", "direct", *mode)
+    assert (ended.code, ended.answer["state"]) == (4, "cancelled")
+    assert "is cancelled (cancelled by the command line)" in ended.error
 
 
 def test_call_command_ends_in_the_same_answer(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:

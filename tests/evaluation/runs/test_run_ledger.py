@@ -4,11 +4,16 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
+from evaluation.gateway import retries
 from evaluation.models.runs import Attempt, ModelCall
-from evaluation.runs.queries.ledger import run_ledger, unknown_by_run
+from evaluation.runs.queries.costs import run_costs
+from evaluation.runs.queries.ledger import run_ledger
+from evaluation.templatetags.runs import usd
+from labeling.models.people import User
 from tests.factories.rows import make_criterion, make_set
 from tests.factories.runs import (
     MODEL,
@@ -84,7 +89,7 @@ def test_answers_that_were_there_cost_nothing(settings: Settings, prices: str) -
     assert (ledger.total.calls, ledger.total.reused, ledger.total.cost_usd) == (0, 2, Decimal(0))
 
 
-def test_requests_of_unknown_outcome_are_listed_apart_with_their_worst_case(
+def test_requests_of_unknown_cost_are_listed_apart_with_their_worst_case(
     settings: Settings, prices: str
 ) -> None:
     workspace("polite", chats=1)
@@ -96,10 +101,10 @@ def test_requests_of_unknown_outcome_are_listed_apart_with_their_worst_case(
     lost.reserved_usd = Decimal("0.5")
     lost.save()
     after = run_ledger(run)
-    assert (after.unknown.requests, after.unknown.worst_usd) == (1, Decimal("0.5"))
+    assert (after.costs.unknown_requests, after.costs.unknown_usd) == (1, Decimal("0.5"))
     assert after.total.cost_usd == before.total.cost_usd
     Attempt.objects.create(call=call, run=run, number=3, sent_at=timezone.now())
-    assert unknown_by_run([run.pk])[run.pk].worst_usd is None
+    assert run_costs(run.pk).unknown_usd is None
 
 
 def test_a_second_try_is_one_call_with_two_requests(settings: Settings, prices: str) -> None:
@@ -125,3 +130,31 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     run = the_run()
     with django_assert_num_queries(4):
         run_ledger(run)
+
+
+def test_page_command_and_api_agree_on_known_and_unknown_cost(
+    settings: Settings, prices: str, client: Client, lead_user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
+    workspace("polite", chats=2)
+    broken = StubReply(raw=b"x" * 1_100_000)
+
+    def answer(body):
+        return broken if "case c1:" in body["messages"][-1]["content"] else always(True)(body)
+
+    with answering(settings, answer, prices=prices):
+        answered = evaluate("--set", "calibration", "--engine", "direct", "--budget", "5").answer
+    run, names = the_run(), ("cost_usd", "unknown_cost_requests", "unknown_cost_usd")
+    reserved = Attempt.objects.get(outcome="too_big").reserved_usd
+    assert reserved is not None and run.cost_usd is not None
+    assert answered["unknown_cost_requests"] == 1
+    assert answered["unknown_cost_usd"] == pytest.approx(float(reserved))
+    assert run.committed_usd == run.cost_usd + reserved
+    client.force_login(lead_user)
+    body = client.get(f"/api/runs/{run.pk}/").json()
+    assert [body[name] for name in names] == [answered[name] for name in names]
+    page = " ".join(client.get(f"/runs/{run.pk}/").content.decode().split())
+    assert f"up to {usd(reserved)} more for 1 request of unknown cost" in page
+    assert (
+        f"1 request without a known cost may have been billed in addition: at most {usd(reserved)}." in page
+    )
