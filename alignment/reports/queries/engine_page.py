@@ -113,6 +113,9 @@ def _quality_checks(engine: Mapping[str, Any]) -> tuple[Row, ...]:
     lines = [_row("Quotes found in the cited message", engine["quotes"])]
     if engine["audited"]:
         lines.append(_row("Rationales that contradict their verdict (audited)", engine["audited"]))
+    silent = engine.get("true_without_passage")  # None in older stored reports
+    if silent and silent["hits"]:
+        lines.append(_row("True verdicts without a passage of the knowledge", silent))
     return tuple(line for line in lines if line.n)
 
 

@@ -13,7 +13,7 @@ from evaluation.engines.core.reflection import judge_by_reflection
 from evaluation.engines.core.sampling import majority
 from evaluation.engines.core.session import Session
 from evaluation.engines.core.windows import WINDOWS_VERSION, join_windows, part_note, split_into_windows
-from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.knowledge.core.retrieval import TRUE_WITHOUT_PASSAGE, retrieve
 
 Verdicts = tuple[VerdictResult, ...]
 
@@ -78,7 +78,10 @@ async def judge_group(
     passes = await _together(_judged(session, audit) for session in sessions)
     flags = chat_flags(chat)
     return GroupResult(
-        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(group, passes)),
+        verdicts=tuple(
+            replace(verdict, flags=verdict.flags + flags + _silence_flags(group, criterion, verdict))
+            for criterion, verdict in zip(criteria, _settled(group, passes), strict=True)
+        ),
         calls=tuple(use for session in sessions for use in session.calls),
         passages=group.passages,
     )
@@ -93,6 +96,13 @@ def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[s
     if setup.knowledge != "retrieved":
         return {}
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
+
+
+def _silence_flags(group: _Group, criterion: Criterion, verdict: VerdictResult) -> tuple[str, ...]:
+    """Flag a True on a criterion that reads knowledge and found no passage."""
+    reads = criterion.articles or criterion.tier == "context"
+    found = group.setup.knowledge != "retrieved" or group.passages.get(criterion.key)
+    return (TRUE_WITHOUT_PASSAGE,) if verdict.value and reads and not found else ()
 
 
 def _session(group: _Group, sample: int, window: int) -> Session:

@@ -36,6 +36,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "suspect_invisible": ("Hidden characters", "A message contains invisible characters."),
     "suspect_encoded": ("Encoded text", "A message contains a long run of encoded text."),
     "suspect_fence": ("Forged fence", "A message contains text like the fence around the chat."),
+    "true_without_passage": (
+        "True without a passage",
+        "No passage of the articles was found, so this True rests on what the knowledge does not say.",
+    ),
     "tied": ("Samples tied", "The samples have no majority, so there is no verdict."),
     "audited": (
         "Audit agrees",

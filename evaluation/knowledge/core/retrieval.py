@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 RETRIEVER_VERSION = 2
 
+# Flag of a True whose criterion found no passage: it rests on the silence of the knowledge.
+TRUE_WITHOUT_PASSAGE = "true_without_passage"
+
 _METHOD, _K1, _B = "lucene", 1.5, 0.75
 _DIGITS = 4  # of a score; further ones may differ between machines
 _MOST_REPEATS = 3  # the most that repetitions of a word count
