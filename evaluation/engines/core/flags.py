@@ -40,6 +40,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "True without a passage",
         "No passage of the articles was found, so this True rests on what the knowledge does not say.",
     ),
+    "lexical_only": (
+        "Search by words only",
+        "The endpoint gave no embeddings, so the passages were found by their words alone.",
+    ),
     "tied": ("Samples tied", "The samples have no majority, so there is no verdict."),
     "audited": (
         "Audit agrees",
