@@ -82,6 +82,8 @@ class Embeddings:
     async def vectors(self, texts: Mapping[str, str], unit: "UnitEmbedder") -> dict[str, Vector]:
         """Return the vectors of texts (by content hash); those that the endpoint did not give are missing."""
         found = {digest: self._known[digest] for digest in texts if digest in self._known}
+        for digest in found:
+            self._known.move_to_end(digest)  # those unused for longest are dropped first
         others = {digest: self._asking[digest] for digest in texts if digest in self._asking}
         mine = {d: text for d, text in texts.items() if d not in found and d not in others}
         if mine:
@@ -119,7 +121,7 @@ class Embeddings:
         return await self._gateway.database.do(look)
 
     def _remember(self, vectors: Mapping[str, Vector]) -> None:
-        self._known.update(vectors)
+        self._known |= vectors
         while len(self._known) > KNOWN_VECTORS:
             self._known.popitem(last=False)
 
