@@ -1,4 +1,4 @@
-"""Knowledge static against retrieved on the demo workspace: prompt tokens, what is found, and how fast."""
+"""What retrieval finds for a shop's paraphrased questions and the demo's chats, how fast, at what length."""
 
 import random
 import time
@@ -9,6 +9,7 @@ from statistics import fmean
 from alignment.demo_workspace.services.demo_workspace import demo_ensure
 from bench import Figure
 from bench._files import WORDS
+from bench._shop import places, recall, shop_articles, shop_needs
 from evaluation.core.types import Article, Chat, Criterion, KnowledgeMode, Message, Passage, Setup
 from evaluation.knowledge.core.articles import tokens_of
 from evaluation.knowledge.core.retrieval import retrieve
@@ -53,7 +54,8 @@ Found = dict[str, tuple[Passage, ...]]
 
 
 def figures() -> Iterator[Figure]:
-    """The demo's context criteria, one a call; then chats against a larger, invented knowledge."""
+    """Paraphrased questions; the demo's context criteria, one a call; then a larger, invented knowledge."""
+    yield from paraphrased()
     chat_set = demo_ensure()
     criteria = context_criteria(chat_set)
     chats = {row.chat.external_id: core_chat(row.chat) for row in chat_set.members.select_related("chat")}
@@ -62,6 +64,13 @@ def figures() -> Iterator[Figure]:
     for budget in (BUDGET, SMALL_BUDGET):
         yield from compared(chats, criteria, budget=budget, static=static)
     yield from timed_retrieval(list(chats.values()), criteria[0])
+
+
+def paraphrased() -> Iterator[Figure]:
+    """How many of a shop's 60 questions find the one passage that they need among the first."""
+    found = places(shop_needs(), shop_articles())
+    yield Figure("recall@5, paraphrased questions", recall(found, at=5), 0.75, "", floor=True)
+    yield Figure("recall@10, paraphrased questions", recall(found, at=10), 0.8, "", floor=True)
 
 
 def compared(

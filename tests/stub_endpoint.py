@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +14,8 @@ from aiohttp import web
 
 Body = dict[str, Any]
 Truth = Mapping[str, Mapping[str, bool | None]]
+
+EMBEDDINGS = "/v1/embeddings"
 
 _CASE = re.compile(r"\bcase ([\w.-]*\w)")
 _FENCE_LINE = re.compile(r"^<<.*$", re.MULTILINE)
@@ -56,6 +58,8 @@ class StubEndpoint:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
+        # The vector of a text, or the reply to a request for vectors; None: the endpoint has no /embeddings.
+        self.embed: Callable[[str], Sequence[float] | StubReply] | None = None
         self.most_in_flight = 0
         self.base_url = ""
         self._in_flight = 0
@@ -85,8 +89,13 @@ class StubEndpoint:
 
     @property
     def requests(self) -> list[Body]:
-        """The bodies received so far, in order."""
-        return [request.body for request in self.seen]
+        """The bodies received so far, in order, without requests for vectors."""
+        return [request.body for request in self.seen if request.path != EMBEDDINGS]
+
+    @property
+    def embedded(self) -> list[str]:
+        """The texts whose vectors were asked for, in order."""
+        return [text for one in self.seen if one.path == EMBEDDINGS for text in one.body["input"]]
 
     @property
     def count(self) -> int:
@@ -120,6 +129,8 @@ class StubEndpoint:
                 self._in_flight -= 1
 
     async def _reply(self, request: web.Request, body: Body) -> web.Response:
+        if request.path == EMBEDDINGS and self.embed is not None:
+            return _vectors(body, self.embed)
         if request.path != "/v1/chat/completions":
             return web.json_response({"error": {"message": "no such path", "type": "not_found"}}, status=404)
         try:
@@ -135,6 +146,17 @@ class StubEndpoint:
         content = _completion(body, reply) if reply.raw is None else reply.raw
         headers = {"Content-Type": "application/json", **reply.headers}
         return web.Response(body=content, status=reply.status, headers=headers)
+
+
+def _vectors(body: Body, embed: Callable[[str], Sequence[float] | StubReply]) -> web.Response:
+    made = [embed(text) for text in body["input"]]
+    for reply in made:
+        if isinstance(reply, StubReply):
+            return web.Response(body=reply.raw or b"", status=reply.status, headers=reply.headers)
+    rows = [{"index": n, "embedding": vector} for n, vector in enumerate(made)]
+    tokens = sum(len(text) for text in body["input"]) // 4
+    # Last first: the index counts, not the order.
+    return web.json_response({"data": rows[::-1], "usage": {"prompt_tokens": tokens, "total_tokens": tokens}})
 
 
 def _completion(body: Body, reply: StubReply) -> bytes:

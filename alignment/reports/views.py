@@ -114,7 +114,8 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     gaps = knowledge_gaps(scope, run, request.user)
     context = _chat_list(request, scope, run, gaps.places) | {"hidden": gaps.places.hidden}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    context |= {"mode": gaps.mode, "only": criterion}
+    context |= {"mode": gaps.mode, "only": criterion, "silent": gaps.silent}
+    context |= {"silent_count": gaps.silent_count, "query": scope_query(scope, start="&")}
     return render(request, "alignment/reports/knowledge_gaps.html", context)
 
 

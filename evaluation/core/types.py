@@ -1,8 +1,11 @@
 """The judge's data types: what goes into a judgement and what comes out of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 MessageRole = Literal["user", "assistant", "system", "tool"]
 Tier = Literal["simple", "context", "subjective"]
@@ -21,6 +24,7 @@ Stance = Literal["failing", "passing"]
 Ablation = Literal["", "no_briefs", "placebo_briefs", "swapped_order"]
 KnowledgeMode = Literal["none", "static", "retrieved"]
 WindowRule = Literal["any_fails", "last_decides"]
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,7 @@ class Setup:
     order_seed : fixes the order of criteria in a group and, with the chat, the order of the briefs.
     samples : answers to each question; their majority decides.
     passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
+    embedding_model : ranks passages by meaning as well; "" ranks them by words only.
     """
 
     engine: Engine
@@ -143,6 +148,7 @@ class Setup:
     samples: int = 1
     knowledge: KnowledgeMode = "static"
     passage_tokens: int = 0
+    embedding_model: str = ""
     windows: Windows | None = None
     ablation: Ablation = ""
 
@@ -211,6 +217,12 @@ class Model(Protocol):
     """Anything that answers requests: the gateway, or a script in a test. Raises if nobody can answer."""
 
     async def complete(self, request: Request) -> Reply: ...
+
+
+class Embedder(Protocol):
+    """Gives a vector of length 1 for each text, by text; None if it cannot give all. Never raises."""
+
+    async def embed(self, texts: Sequence[str]) -> Mapping[str, Vector] | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import aiohttp
 import httpx2
@@ -20,6 +20,15 @@ __all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome"]
 MAX_REPLY_BYTES = 1_000_000
 CONNECT_TIMEOUT = 10.0
 _UNREACHABLE = "the endpoint cannot be reached or broke off"
+COMPLETIONS = "/chat/completions"
+
+
+class Reader(Protocol):
+    """Reads a reply into its outcome, like `read_reply`."""
+
+    def __call__(
+        self, *, status: int, headers: Mapping[str, str], content: bytes, secret: str = ""
+    ) -> Outcome: ...
 
 
 class _ReplyTooBig(Exception):
@@ -62,7 +71,7 @@ async def _cap_reply(response: httpx2.Response) -> None:
 
 
 class EndpointClient:
-    """Sends chat completion requests to one endpoint. Use as `async with`, inside the coroutine that sends.
+    """Sends requests to one endpoint. Use as `async with`, inside the coroutine that sends.
 
     `max_connections` limits the open connections. `locate` returns the current base URL (embedded model). It
     is called again, in a thread, after a failed connection, so that the next attempt finds a restarted
@@ -76,7 +85,7 @@ class EndpointClient:
         self._max_connections = max_connections
         self._locate = locate
         self._http: httpx2.AsyncClient | None = None
-        self._url = httpx2.URL()
+        self._base_url = ""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if endpoint.api_key:
             headers["Authorization"] = f"Bearer {endpoint.api_key}"
@@ -103,40 +112,42 @@ class EndpointClient:
             await self._http.aclose()
             self._http = None
 
-    async def send(self, body: dict[str, Any], *, timeout: float) -> Outcome:
-        """Send one request (JSON body of /chat/completions) and return its outcome.
+    async def send(
+        self, body: dict[str, Any], *, timeout: float, path: str = COMPLETIONS, read: Reader = read_reply
+    ) -> Outcome:
+        """Send one request (JSON body of `path` at the endpoint) and return its outcome, as `read` reads it.
 
         Sends exactly one HTTP request. `timeout` limits the whole exchange, in seconds. No reply raises an
         error; cancelling the task does.
         """
         started = time.perf_counter()
-        outcome = await self._exchange(body, timeout)
+        outcome = await self._exchange(body, timeout, path, read)
         latency = round((time.perf_counter() - started) * 1000)
         if outcome.kind == "connection" and self._locate is not None:
             await self._find_again(self._locate)
         return replace(outcome, latency_ms=latency)
 
-    async def _exchange(self, body: dict[str, Any], timeout: float) -> Outcome:
+    async def _exchange(self, body: dict[str, Any], timeout: float, path: str, read: Reader) -> Outcome:
         try:
             async with asyncio.timeout(timeout):
-                response = await self._post(body, timeout)
+                response = await self._post(body, timeout, path)
         except _NO_REPLY as error:
             return _no_reply(error, timeout)
-        return read_reply(
+        return read(
             status=response.status_code,
             headers=response.headers,
             content=response.content,
             secret=self._endpoint.api_key,
         )
 
-    async def _post(self, body: dict[str, Any], timeout: float) -> httpx2.Response:
+    async def _post(self, body: dict[str, Any], timeout: float, path: str) -> httpx2.Response:
         if self._http is None:
             raise RuntimeError("EndpointClient is used outside its `async with` block")
         # Uses the transport directly: the SDK's work around a request takes as long as the request itself,
         # and every status is read here.
         request = httpx2.Request(
             "POST",
-            self._url,
+            httpx2.URL(self._base_url + path),
             headers=self._headers,
             content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
             extensions={"timeout": httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)).as_dict()},
@@ -144,7 +155,7 @@ class EndpointClient:
         return await self._http.send(request)
 
     def _aim(self, base_url: str) -> None:
-        self._url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
+        self._base_url = base_url.rstrip("/")
 
     async def _find_again(self, locate: Callable[[], str]) -> None:
         try:

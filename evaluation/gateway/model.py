@@ -109,14 +109,14 @@ class GatewayModel:
         ask = Ask(request, key, self.first_sample + request.sample, self.run_id, self.unit_id, worst)
         while True:
             async with gateway.prepared:
-                opened = await self._open(ask, gateway.ledger.open)
+                opened = await self.open(ask, gateway.ledger.open)
                 if opened.reply is not None:
                     return opened.reply
                 if not opened.waiting:
                     return await self._send(ask, opened)
             await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
 
-    async def _open(self, ask: Ask, how: Callable[[Sequence[Ask]], Sequence[OpenedCall]]) -> OpenedCall:
+    async def open(self, ask: Ask, how: Callable[[Sequence[Ask]], Sequence[OpenedCall]]) -> OpenedCall:
         """Record a request; without room in the budget, wait for this process's other requests to end."""
         outstanding = self.gateway.outstanding
         while True:
@@ -157,7 +157,7 @@ class GatewayModel:
                 used = CallUsed(opened.call_id, False, *counts)
                 return Reply(state, outcome.text, error, used, outcome.logprobs)
             await asyncio.sleep(decision.wait)
-            opened, tried = await self._open(ask, gateway.ledger.again), tried + decision.counts
+            opened, tried = await self.open(ask, gateway.ledger.again), tried + decision.counts
 
     async def _attempt(
         self, ask: Ask, opened: OpenedCall, body: dict[str, Any], characters: int, tried: int

@@ -75,6 +75,12 @@ class ProfileForm(forms.Form):
         label="Passage tokens per call",
         help_text="Used with retrieved passages only.",
     )
+    embedding_model = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Embedding model",
+        help_text="Ranks retrieved passages by meaning too. Empty: by words only.",
+    )
     layout = forms.ChoiceField(choices=list(LAYOUT_CHOICES.items()), label="Prompt order")
     role_in = forms.ChoiceField(choices=list(ROLES_IN.items()), label="Position of the task")
     logprobs = forms.BooleanField(
@@ -101,7 +107,7 @@ class ProfileForm(forms.Form):
     )
 
     basic = ("name", "engine", "samples", "knowledge", "model", "formatter")
-    shape = ("grouping", "passage_tokens", "layout", "role_in", "logprobs")
+    shape = ("grouping", "passage_tokens", "embedding_model", "layout", "role_in", "logprobs")
     long_chats = ("rule", "window_tokens", "overlap")
     trial = ("ablation",)
 
@@ -203,7 +209,10 @@ BLANK = _initial(DEFAULTS)
 def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form's values as a recipe."""
     names = ("engine", "samples", "knowledge", "model", "formatter", "grouping", "passage_tokens")
-    recipe = {name: cleaned[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
+    recipe = {
+        name: cleaned[name]
+        for name in (*names, "embedding_model", "layout", "role_in", "logprobs", "ablation")
+    }
     for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
         values = {role.key: cleaned.get(f"{field}_{role.key}") for role in ROLES}
         recipe[name] = {role: value for role, value in values.items() if value not in (None, "")}

@@ -20,6 +20,7 @@ JUDGE_OPTIONS = (
     "formatter",
     "grouping",
     "knowledge",
+    "embedding_model",
     "samples",
     "role_in",
     "layout",
@@ -53,6 +54,7 @@ def add_judge_arguments(parser: ArgumentParser) -> None:
     add("--formatter", help="formatter model; default: LACE_FORMATTER_MODEL")
     add("--grouping", choices=get_args(Grouping))
     add("--knowledge", choices=get_args(KnowledgeMode))
+    add("--embedding-model", help="ranks retrieved passages by meaning too; default: by words only")
     add("--samples", type=positive, metavar="K", help="answers per question; the majority decides")
     add("--role-in", choices=get_args(RoleIn), help="the message that contains a role's task")
     add(

@@ -152,6 +152,23 @@ class ArticleVersion(models.Model):
         return f"{self.article_id} v{self.number}"
 
 
+class TextVector(models.Model):
+    """A text's embedding (little-endian 32-bit floats), addressed by content: the same text is asked once."""
+
+    endpoint = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)
+    content_hash = models.CharField(max_length=64)
+    vector = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "model", "content_hash"], name="textvector_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.content_hash[:12]}"
+
+
 class CriterionArticle(models.Model):
     """An article of a criterion whose articles are listed."""
 

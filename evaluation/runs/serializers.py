@@ -43,6 +43,7 @@ class RunInput(StrictInput):
     grouping = serializers.CharField(required=False)
     knowledge = serializers.CharField(required=False)
     passage_tokens = serializers.IntegerField(min_value=1, required=False)
+    embedding_model = serializers.CharField(max_length=LONGEST_NAME, required=False, allow_blank=True)
     samples = serializers.IntegerField(min_value=1, max_value=MOST_SAMPLES, required=False)
     role_in = serializers.CharField(required=False)
     layout = serializers.CharField(required=False)

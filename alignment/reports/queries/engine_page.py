@@ -115,6 +115,9 @@ def _quality_checks(engine: Mapping[str, Any]) -> tuple[Row, ...]:
         lines.append(_row("Quotes close to the cited message", close))
     if engine["audited"]:
         lines.append(_row("Rationales that contradict their verdict (audited)", engine["audited"]))
+    silent = engine.get("true_without_passage")  # None in older stored reports
+    if silent and silent["hits"]:
+        lines.append(_row("True verdicts without a passage of the knowledge", silent))
     return tuple(line for line in lines if line.n)
 
 

@@ -1,14 +1,17 @@
-"""Knowledge gaps: disagreements that the judge reached without an article."""
+"""Knowledge gaps: disagreements that the judge reached without an article, and True verdicts without one."""
 
 import re
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, TextField
+from django.db.models.functions import Cast
+from django.db.models.lookups import Contains
 
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.queries.chat_lists import Cell, Places, disagreements
+from alignment.reports.queries.chat_lists import Cell, Places, disagreements, listed
 from evaluation.engines.core.prose import about
+from evaluation.knowledge.core.retrieval import TRUE_WITHOUT_PASSAGE
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage, Run, UnitCall, Verdict
@@ -23,12 +26,30 @@ _PATTERN = r"knowledge[^a-z0-9_]{1,6}none([^a-z0-9_]|$)"
 _SAYS_NONE = re.compile(_PATTERN, re.IGNORECASE)
 
 
+MOST_SILENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SilentTrue:
+    """A True verdict for which no passage was found."""
+
+    chat: int
+    chat_id: str
+    key: str
+    criterion: str
+
+
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The knowledge gaps that a user may see; `mode` is '' for a judge without knowledge."""
+    """The knowledge gaps that a user may see; `mode` is '' for a judge without knowledge.
+
+    `silent` are the first True verdicts without a passage, whatever raters say; `silent_count` counts all.
+    """
 
     mode: str
     places: Places
+    silent: list[SilentTrue]
+    silent_count: int
 
 
 def knowledge_mode(run: Run) -> str:
@@ -41,7 +62,24 @@ def knowledge_gaps(scope: Scope, run: Run, user: User | AnonymousUser) -> Gaps:
     """List the knowledge gaps of a run, in a constant number of queries."""
     mode = knowledge_mode(run)
     cells = {RETRIEVED: _without_passage, STATIC: _without_article}.get(mode, _none)
-    return Gaps(mode, disagreements(scope, user, name="gaps", among=lambda: cells(run)))
+    places = disagreements(scope, user, name="gaps", among=lambda: cells(run))
+    silent = _silent_trues(scope, run, user) if mode == RETRIEVED else []
+    return Gaps(mode, places, silent[:MOST_SILENT], len(silent))
+
+
+def _silent_trues(scope: Scope, run: Run, user: User | AnonymousUser) -> list[SilentTrue]:
+    """Return the True verdicts without a passage on chats that lists show the user, in the run's order."""
+    # As text: SQLite cannot search in JSON lists.
+    flagged = Contains(Cast("flags", TextField()), f'"{TRUE_WITHOUT_PASSAGE}"')
+    rows = Verdict.objects.filter(flagged, run=run, value=True, chat__in=scope.chat_ids)
+    names = {row.key: row.name for row in scope.criteria}
+    rows = rows.filter(criterion__key__in=names).order_by("unit", "criterion__position")
+    found = [
+        SilentTrue(chat, chat_id, key, names[key])
+        for chat, chat_id, key in rows.values_list("chat_id", "chat__external_id", "criterion__key")
+    ]
+    allowed = set(listed([one.chat_id for one in found], scope, user))
+    return [one for one in found if one.chat_id in allowed]
 
 
 def _none(run: Run) -> set[Cell]:

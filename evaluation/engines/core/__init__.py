@@ -1,10 +1,10 @@
 """The three engines: direct, reflection, debate; over samples and over the windows of a long chat."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
+from evaluation.core.types import Chat, Criterion, Embedder, GroupResult, Model, Setup, VerdictResult
 from evaluation.engines.core.audit import audit_verdicts
 from evaluation.engines.core.debate import judge_by_debate
 from evaluation.engines.core.direct import judge_directly
@@ -13,7 +13,7 @@ from evaluation.engines.core.reflection import judge_by_reflection
 from evaluation.engines.core.sampling import majority
 from evaluation.engines.core.session import Session
 from evaluation.engines.core.windows import WINDOWS_VERSION, join_windows, part_note, split_into_windows
-from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.knowledge.core.retrieval import LEXICAL_ONLY, TRUE_WITHOUT_PASSAGE, Retrieval, retrieve_for
 
 Verdicts = tuple[VerdictResult, ...]
 
@@ -29,8 +29,9 @@ class _Group:
     setup: Setup
     model: Model
     fence_secret: bytes
-    passages: Mapping[str, tuple[Passage, ...]]
+    retrieval: Retrieval
     other_chat: Chat | None
+    embedder: Embedder | None
 
 
 async def judge_group(
@@ -42,6 +43,7 @@ async def judge_group(
     fence_secret: bytes,
     other_chat: Chat | None = None,
     audit: float = 0.0,
+    embedder: Embedder | None = None,
 ) -> GroupResult:
     """Judge one chat on a group of criteria.
 
@@ -55,6 +57,7 @@ async def judge_group(
     fence_secret : the workspace's secret for fences and canary.
     other_chat : another chat of the run, for placebo briefs.
     audit : share (0 to 1) of readable answers that the formatter reads once more.
+    embedder : gives the vectors of a setup with an embedding model; without one passages are found by words.
 
     Returns
     -------
@@ -71,16 +74,21 @@ async def judge_group(
         setup=setup,
         model=model,
         fence_secret=fence_secret,
-        passages=_passages(chat, criteria, setup),
+        # The whole chat is searched once; its windows share the passages.
+        retrieval=await retrieve_for(chat=chat, criteria=criteria, setup=setup, embedder=embedder),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
+        embedder=embedder,
     )
     sessions = [_session(group, i, j) for i in range(setup.samples) for j in range(len(group.parts))]
     passes = await _together(_judged(session, audit) for session in sessions)
-    flags = chat_flags(chat)
+    flags = chat_flags(chat) + ((LEXICAL_ONLY,) if group.retrieval.lexical_only else ())
     return GroupResult(
-        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(group, passes)),
+        verdicts=tuple(
+            replace(verdict, flags=verdict.flags + flags + _silence_flags(group, criterion, verdict))
+            for criterion, verdict in zip(criteria, _settled(group, passes), strict=True)
+        ),
         calls=tuple(use for session in sessions for use in session.calls),
-        passages=group.passages,
+        passages=group.retrieval.passages,
     )
 
 
@@ -88,11 +96,11 @@ def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
     return split_into_windows(chat, setup.windows) if setup.windows else (chat,)
 
 
-def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:
-    """Search the whole chat once; its windows share the passages."""
-    if setup.knowledge != "retrieved":
-        return {}
-    return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
+def _silence_flags(group: _Group, criterion: Criterion, verdict: VerdictResult) -> tuple[str, ...]:
+    """Flag a True on a criterion that reads knowledge and found no passage."""
+    reads = criterion.articles or criterion.tier == "context"
+    found = group.setup.knowledge != "retrieved" or group.retrieval.passages.get(criterion.key)
+    return (TRUE_WITHOUT_PASSAGE,) if verdict.value and reads and not found else ()
 
 
 def _session(group: _Group, sample: int, window: int) -> Session:
@@ -105,8 +113,9 @@ def _session(group: _Group, sample: int, window: int) -> Session:
         sample=sample,
         window=window,
         note=part_note(group.parts, window=window, size=group.setup.size),
-        passages=group.passages,
+        passages=group.retrieval.passages,
         other_chat=group.other_chat,
+        embedder=group.embedder,
     )
 
 

@@ -17,7 +17,7 @@ from evaluation.engines.core.reading import from_failed_reply, is_empty
 from evaluation.engines.core.roles import ADVOCATES, JudgeRole, final_role, role_of, side_of
 from evaluation.engines.core.session import Session
 from evaluation.engines.core.verdicts import read_answer
-from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.knowledge.core.retrieval import retrieve_for
 from evaluation.prompts.core import brief_parts
 
 
@@ -74,7 +74,7 @@ async def judge_by_debate(session: Session) -> tuple[VerdictResult, ...]:
 
 async def _all_briefs(session: Session) -> Briefs:
     """Ask every advocate at once. If one call breaks, the others end first: their answers are paid for."""
-    author = _author(session)
+    author = await _author(session)
     if author is None:
         return tuple(Brief(advocate=advocate, text=None) for advocate in ADVOCATES)
     calls = (_brief(author, advocate, judged=session.chat) for advocate in ADVOCATES)
@@ -85,23 +85,23 @@ async def _all_briefs(session: Session) -> Briefs:
     return tuple(result for result in ended if isinstance(result, Brief))
 
 
-def _author(session: Session) -> Session | None:
+async def _author(session: Session) -> Session | None:
     """Return the session in which briefs are written; None if the ablation omits them.
 
     Placebo briefs use the other chat's own requests, so that its stored answers are reused.
     """
     if session.setup.ablation == "placebo_briefs":
         other = session.other_chat
-        return None if other is None else _session_for(other, session)
+        return None if other is None else await _session_for(other, session)
     return None if session.setup.ablation == "no_briefs" else session
 
 
-def _session_for(other: Chat, session: Session) -> Session:
+async def _session_for(other: Chat, session: Session) -> Session:
     """Return the session as the other chat's own debate has it; its calls count in `session`."""
-    setup, passages = session.setup, session.passages
-    if setup.knowledge == "retrieved":
-        passages = retrieve(chat=other, criteria=session.criteria, tokens=setup.passage_tokens)
-    return replace(session, chat=other, note=(), passages=passages)
+    retrieval = await retrieve_for(
+        chat=other, criteria=session.criteria, setup=session.setup, embedder=session.embedder
+    )
+    return replace(session, chat=other, note=(), passages=retrieval.passages)
 
 
 def _decisive(stops: list[Reply]) -> Reply:

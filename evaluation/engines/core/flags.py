@@ -36,6 +36,14 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "suspect_invisible": ("Hidden characters", "A message contains invisible characters."),
     "suspect_encoded": ("Encoded text", "A message contains a long run of encoded text."),
     "suspect_fence": ("Forged fence", "A message contains text like the fence around the chat."),
+    "true_without_passage": (
+        "True without a passage",
+        "No passage of the articles was found, so this True rests on what the knowledge does not say.",
+    ),
+    "lexical_only": (
+        "Search by words only",
+        "The endpoint gave no embeddings, so the passages were found by their words alone.",
+    ),
     "tied": ("Samples tied", "The samples have no majority, so there is no verdict."),
     "audited": (
         "Audit agrees",

@@ -8,6 +8,7 @@ from evaluation.core.types import (
     CallUse,
     Chat,
     Criterion,
+    Embedder,
     Model,
     Passage,
     PromptMessage,
@@ -38,6 +39,7 @@ class Session:
     sample : number of this pass over the same question, from 0.
     passages : retrieved passages by criterion key.
     other_chat : another chat of the run, for placebo briefs.
+    embedder : gives the vectors that rank its passages.
     last_read : the last reply that was read for verdicts.
     """
 
@@ -51,6 +53,7 @@ class Session:
     note: tuple[str, ...] = ()
     passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
     other_chat: Chat | None = None
+    embedder: Embedder | None = None
     last_read: Reply | None = None
     _calls: dict[tuple[Role, int], object] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ class JudgeSpec:
     models, temperatures, efforts : by role; roles that are missing keep the default.
     samples : answers to each question; their majority decides.
     passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
+    embedding_model : ranks retrieved passages by meaning as well as by words; "" by words only.
     windows : how long chats are split; None gives them no verdict.
     logprobs : request token probabilities.
     ablation : changes a debate to measure the effect of its briefs.
@@ -40,6 +41,7 @@ class JudgeSpec:
     grouping: Grouping = "auto"
     knowledge: KnowledgeMode = "static"
     passage_tokens: int = 1500
+    embedding_model: str = ""
     samples: int = 1
     role_in: RoleIn = "user"
     layout: LayoutChoice = "auto"

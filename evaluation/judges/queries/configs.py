@@ -19,7 +19,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.knowledge.core.retrieval import RETRIEVER
+from evaluation.knowledge.core.retrieval import HYBRID, RETRIEVER
 from evaluation.models.prompts import (
     ArticleVersion,
     KnowledgeSnapshot,
@@ -164,10 +164,13 @@ def _layout(choice: JudgeSpec, endpoint: Endpoint) -> types.Layout:
 
 
 def _knowledge(choice: JudgeSpec, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
-    pinned = {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""}
+    pinned: dict[str, Any] = {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""}
     if choice.knowledge != "retrieved":
         return pinned
-    return {**pinned, "tokens": choice.passage_tokens, "retriever": dict(RETRIEVER)}
+    pinned |= {"tokens": choice.passage_tokens, "retriever": dict(RETRIEVER)}
+    # Missing without a model: such a judge keeps its fingerprint.
+    hybrid = {"embedding_model": choice.embedding_model, "hybrid": dict(HYBRID)}
+    return pinned | (hybrid if choice.embedding_model else {})
 
 
 def _roles(engines: set[types.Engine], choice: JudgeSpec, endpoint: Endpoint) -> dict[str, Any]:

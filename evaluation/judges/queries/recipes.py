@@ -70,6 +70,8 @@ def recipe_line(choice: JudgeSpec) -> str:
     if choice.samples > 1:
         parts.append(f"{choice.samples} samples")
     parts.append(f"knowledge {choice.knowledge}")
+    if choice.knowledge == "retrieved" and choice.embedding_model:
+        parts.append(f"embeddings {choice.embedding_model}")
     if choice.grouping != "auto":
         parts.append(f"grouping {choice.grouping}")
     if choice.windows:
@@ -91,6 +93,7 @@ def recipe_settings(choice: JudgeSpec) -> list[Setting]:
             grouping=choice.grouping,
             knowledge=choice.knowledge,
             tokens=choice.passage_tokens,
+            embedding_model=choice.embedding_model,
         ),
         *_prompt_settings(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
         _window_setting(
@@ -128,6 +131,7 @@ def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
             grouping="",
             knowledge=str(knowledge.get("mode", "")),
             tokens=knowledge.get("passage_tokens") or knowledge.get("tokens"),
+            embedding_model=str(knowledge.get("embedding_model", "")),
         ),
         Setting(
             "Calls per chat", f"{len(config['groups'])} group{'s' if len(config['groups']) != 1 else ''}"
@@ -161,8 +165,12 @@ def judge_roles(judge: Judge) -> list[RoleSetting]:
     ]
 
 
-def _answer_settings(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
+def _answer_settings(
+    *, samples: Any, grouping: str, knowledge: str, tokens: Any, embedding_model: str
+) -> list[Setting]:
     limit = f"up to {tokens:,} tokens per call" if knowledge == "retrieved" and tokens else ""
+    if knowledge == "retrieved" and embedding_model:
+        limit = f"{limit}, ranked with {embedding_model}".removeprefix(", ")
     return [
         Setting("Samples", str(samples), "majority of the answers" if samples != 1 else ""),
         *([Setting("Criteria per call", GROUPINGS[grouping])] if grouping else []),

@@ -10,10 +10,11 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Count, Q, Sum
 
 from common.problems import OutsideFailure
-from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
+from evaluation.core.types import Embedder, GroupResult, Model, Reply, Request, VerdictResult
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import prompt_tokens_at_most
 from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.gateway.model import GatewayModel
 from evaluation.gateway.prices import cost
@@ -25,6 +26,7 @@ from evaluation.probes.core import Trial
 from evaluation.probes.worker.cases import Case
 from evaluation.runs.worker.plan import plan_load
 from evaluation.runs.worker.process_units import FAILURES_IN_A_ROW, Plan, gateway_open
+from evaluation.runs.worker.replay import StoredVectors
 
 LOT = 500
 
@@ -61,12 +63,13 @@ async def _ask(
 ) -> ProbeResults:
     collector = _Collector()
     async with gateway_open(plan, database) as gateway:
+        embedder = UnitEmbedder(Embeddings(gateway, plan.embedding_model), None, None)
 
         async def serve() -> None:
             for case in cases:
                 cache_key = f"{plan.fingerprint}:{case.group}"
                 model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
-                collector.add(case, await judge_case(case, model=model, plan=plan))
+                collector.add(case, await judge_case(case, model=model, plan=plan, embedder=embedder))
                 on_case()
 
         try:
@@ -84,7 +87,9 @@ def first_sample(case: Case) -> int:
     return case.replicate * case.setup.samples
 
 
-async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
+async def judge_case(
+    case: Case, *, model: Model, plan: Plan, embedder: Embedder | None = None
+) -> GroupResult:
     """Return the engine's answer to a case."""
     return await judge_group(
         chat=case.chat,
@@ -92,6 +97,7 @@ async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
         setup=case.setup,
         model=model,
         fence_secret=plan.fence_secret,
+        embedder=embedder,
     )
 
 
@@ -203,7 +209,8 @@ def probes_cost(plan: Plan, cases: Iterable[Case]) -> CostModel:
     walker = CostModel(plan)
     for case in cases:
         walker.case = case
-        async_to_sync(judge_case)(case, model=walker, plan=plan)
+        embedder = StoredVectors(endpoint=plan.endpoint.id, model=plan.embedding_model)
+        async_to_sync(judge_case)(case, model=walker, plan=plan, embedder=embedder)
     return walker
 
 

@@ -11,6 +11,7 @@ from evaluation.core.types import Votes
 from evaluation.engines.core.advocate_checks import CHECKS as CONDUCT
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, SUSPECT
 from evaluation.engines.core.roles import ADVOCATES, NEITHER
+from evaluation.knowledge.core.retrieval import TRUE_WITHOUT_PASSAGE
 from evaluation.models.runs import Run, Verdict
 from evaluation.runs.core.noise import flip_rate
 
@@ -94,7 +95,8 @@ class EngineStats:
     `quotes`, `quotes_close`: verified and close quotes of the rationales, out of all quotes. `audited`:
     contradicted by the formatter, out of those it read again. `contradictory`: verdicts whose block gave two
     answers. `suspect_chats`: chats with an injection flag. `noted`: verdicts whose judge noted a message to
-    it. `leaked`: verdicts that revealed the private code.
+    it. `leaked`: verdicts that revealed the private code. `true_without_passage`: True verdicts for which no
+    passage was found, out of all True ones.
     """
 
     verdicts: int
@@ -109,6 +111,7 @@ class EngineStats:
     suspect_flags: dict[str, Share]
     noted: Share
     leaked: Share
+    true_without_passage: Share
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values; a share is {"hits", "n"}."""
@@ -168,6 +171,7 @@ def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> En
         suspect_flags={flag: rows.flagged(flag) for flag in CHAT_FLAGS},
         noted=rows.flagged("addresses_evaluation"),
         leaked=rows.flagged("canary_leaked"),
+        true_without_passage=rows.among(value=True).flagged(TRUE_WITHOUT_PASSAGE),
     )
 
 

@@ -1,5 +1,6 @@
 """Replays the open units of a batch run: finishes those with stored answers, records what others wait for."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -14,14 +15,17 @@ from evaluation.core.types import Chat, GroupResult, Model, Reply, Request
 from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.budget import worst_cost
+from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.gateway.prices import BATCH_SHARE
+from evaluation.gateway.writer import DatabaseThread
+from evaluation.knowledge.core.retrieval import texts_to_embed
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.batch_rows import PENDING, Files, Question
 from evaluation.runs.worker.placebo_chat import placebo_chat
-from evaluation.runs.worker.process_units import Plan
-from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
+from evaluation.runs.worker.process_units import Plan, gateway_open
+from evaluation.runs.worker.replay import Lookups, StoredVectors, replay_together, sample_index
 from evaluation.runs.worker.unit_budget import WorstCase, funds_of, unit_fits
 from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.chats import Chat as ChatRow
@@ -59,6 +63,7 @@ class _StoredOnly:
     given_up: Mapping[str, Reply]
     prefixes: dict[str, Prefixes]
     placebo_chat: Chat | None
+    embedder: StoredVectors
     questions: list[Question] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
@@ -99,9 +104,12 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
     while works := _take(run, lease_id, after=last):
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))
+        placebos = [_placebo_chat(plan, work) for work in works]
+        _embed(plan, works, placebos)
+        embedder = StoredVectors(endpoint=plan.endpoint.id, model=plan.embedding_model)
         models = [
-            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _placebo_chat(plan, work))
-            for work in works
+            _StoredOnly(run, plan, work, lookups, given_up, prefixes, placebo, embedder)
+            for work, placebo in zip(works, placebos, strict=True)
         ]
         results = replay_together(_judge(model) for model in models)
         asking = [model for model in models if model.questions]
@@ -160,6 +168,23 @@ def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
     return placebo_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
 
+def _embed(plan: Plan, works: Sequence[Work], placebos: Sequence[Chat | None]) -> None:
+    """Ask for the vectors of these units that are not stored, one request after the other, at full price."""
+    if not plan.embedding_model:
+        return
+
+    async def together(database: DatabaseThread) -> None:
+        async with gateway_open(plan, database) as gateway:
+            embeddings = Embeddings(gateway, plan.embedding_model)
+            for work, placebo in zip(works, placebos, strict=True):
+                embedder = UnitEmbedder(embeddings, plan.run_id, work.unit_id)
+                for chat in filter(None, (work.chat, placebo)):
+                    await embedder.embed(texts_to_embed(chat, plan.groups[work.group].criteria))
+
+    with DatabaseThread() as database:
+        asyncio.run(together(database))
+
+
 async def _judge(model: _StoredOnly, *, by: Model | None = None) -> GroupResult:
     group = model.plan.groups[model.work.group]
     return await judge_group(
@@ -170,6 +195,7 @@ async def _judge(model: _StoredOnly, *, by: Model | None = None) -> GroupResult:
         fence_secret=model.plan.fence_secret,
         other_chat=model.placebo_chat,
         audit=model.plan.audit,
+        embedder=model.embedder,
     )
 
 

@@ -24,7 +24,7 @@ from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.pace import calls_a_second
 from evaluation.runs.worker.plan import judge_groups
 from evaluation.runs.worker.process_units import Group
-from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
+from evaluation.runs.worker.replay import Lookups, StoredVectors, replay_together, sample_index
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 
@@ -129,7 +129,13 @@ class Asking:
     audit: float
     fence_secret: bytes
     prices: Mapping[str, Price]
+    endpoint: str
     answer_tokens: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by role and model
+
+    def stored_vectors(self) -> StoredVectors:
+        """Return the vectors that rank passages without asking for any: those that are stored."""
+        model = next((group.setup.embedding_model for group in self.groups.values()), "")
+        return StoredVectors(endpoint=self.endpoint, model=model)
 
 
 @dataclass(slots=True)
@@ -274,6 +280,7 @@ def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
         audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
         prices=current_prices(),
+        endpoint=str(judge.config.get("endpoint", "")),
         answer_tokens=mean_answer_tokens(endpoint=judge.config["endpoint"], models=models),
     )
 
@@ -339,6 +346,7 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
     for start in range(0, len(scope.chat_ids), step):
         chunk = scope.chat_ids[start : start + step]
         rows, lookups, walks = Chat.objects.in_bulk(chunk), Lookups(_stored), []
+        embedder = asking.stored_vectors()
         others = {chat_id: core_chat(rows[other]) for chat_id, other in zip(chunk, _next(chunk), strict=True)}
         twins.look(rows.values())
         for chat_id, numbers in scope.open_groups(chunk).items():
@@ -355,7 +363,7 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
                         twin=twin,
                         asked=asked,
                     )
-                    walks.append(_judge(chat, walker, others[chat_id]))
+                    walks.append(_judge(chat, walker, others[chat_id], embedder))
         for result in replay_together(walks):
             if isinstance(result, BaseException):
                 raise result
@@ -387,7 +395,7 @@ def _next(chat_ids: Sequence[int]) -> list[int]:
     return [*chat_ids[1:], chat_ids[0]]
 
 
-async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat) -> None:
+async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat, embedder: StoredVectors) -> None:
     await judge_group(
         chat=chat,
         criteria=walker.group.criteria,
@@ -396,6 +404,7 @@ async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat) -> Non
         fence_secret=walker.asking.fence_secret,
         other_chat=other,
         audit=walker.asking.audit,
+        embedder=embedder,
     )
 
 

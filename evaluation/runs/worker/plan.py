@@ -112,6 +112,7 @@ def _setup(config: dict[str, Any], engine: Any) -> Setup:
         samples=config.get("samples", 1),
         knowledge=knowledge["mode"],
         passage_tokens=knowledge.get("tokens", 0),
+        embedding_model=knowledge.get("embedding_model", ""),
         windows=_windows(config.get("windows")),
         ablation=config.get("ablation", ""),
     )

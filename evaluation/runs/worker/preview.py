@@ -106,6 +106,7 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
         setup=group.setup,
         model=recorder,
         fence_secret=asking.fence_secret,
+        embedder=asking.stored_vectors(),
     )
     for result in replay_together([judged]):
         if isinstance(result, BaseException):

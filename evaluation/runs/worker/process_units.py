@@ -17,6 +17,7 @@ from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
@@ -88,7 +89,13 @@ class Plan:
     @property
     def models(self) -> set[str]:
         """Return every model of the run."""
-        return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
+        asked = {role.model for group in self.groups.values() for role in group.setup.roles.values()}
+        return asked | ({self.embedding_model} if self.embedding_model else set())
+
+    @property
+    def embedding_model(self) -> str:
+        """Return the model that ranks passages, "" without one."""
+        return next((group.setup.embedding_model for group in self.groups.values()), "")
 
     @property
     def ahead(self) -> int:
@@ -254,6 +261,7 @@ class _UnitWorkers:
     def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = UnitWriter(plan.criterion_ids)
+        self._embeddings = Embeddings(gateway, plan.embedding_model)
         self._workers = plan.max_in_flight + 2 * plan.ahead  # some wait for their verdicts' commit
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
         self._first_sample = plan.replicate * plan.samples
@@ -328,6 +336,7 @@ class _UnitWorkers:
                 fence_secret=plan.fence_secret,
                 other_chat=other,
                 audit=plan.audit,
+                embedder=UnitEmbedder(self._embeddings, plan.run_id, work.unit_id),
             )
 
         if self._budget is None:

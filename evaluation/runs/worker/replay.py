@@ -6,7 +6,9 @@ from typing import Any, Generic, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 
-from evaluation.core.types import Request, Setup
+from evaluation.core.hashing import text_hash
+from evaluation.core.types import Request, Setup, Vector
+from evaluation.gateway.embeddings import by_text, vectors_stored
 
 T = TypeVar("T")
 
@@ -45,6 +47,23 @@ class Lookups(Generic[T]):
             return
         for key, future in waiting.items():
             future.set_result(values.get(key))
+
+
+class StoredVectors:
+    """Gives stored vectors only; implements Embedder. Belongs to one event loop, like its look-ups."""
+
+    def __init__(self, *, endpoint: str, model: str) -> None:
+        self._lookups = Lookups(lambda keys: vectors_stored(endpoint=endpoint, model=model, digests=keys))
+        self._known: dict[str, Vector | None] = {}
+
+    async def embed(self, texts: Sequence[str]) -> dict[str, Vector] | None:
+        """Return the vectors of texts; None if one is not stored."""
+        digests = {text: text_hash(text) for text in texts}
+        unknown = [digest for digest in digests.values() if digest not in self._known]
+        found = await asyncio.gather(*(self._lookups.get(digest) for digest in unknown))
+        self._known.update(zip(unknown, found, strict=True))
+        vectors = {digest: self._known[digest] for digest in digests.values()}
+        return by_text(digests, {digest: v for digest, v in vectors.items() if v is not None})
 
 
 def replay_together(replays: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -164,6 +164,36 @@ def test_without_disagreements_there_is_no_gap(retrieved: Read, lead: Client) ->
     assert listed(lead.get(retrieved.url)) == differing("wrong_fact")
 
 
+# ---------- True verdicts without a passage ----------
+
+
+def silent_true(read: Read, *numbers: int, key: str = "polite") -> None:
+    """The judge said True on these chats and found no passage, before the run finished, which is now."""
+    Verdict.objects.filter(
+        run=read.compared.run, criterion__key=key, chat__external_id__in=[f"chat-{n}" for n in numbers]
+    ).update(value=True, flags=["true_without_passage"])
+    Run.objects.update(finished_at=timezone.now())
+
+
+def test_a_true_without_a_passage_is_a_gap_even_where_raters_agree(retrieved: Read, lead: Client) -> None:
+    agreed = [n for n in range(1, 41) if HUMAN["polite"](n) and JUDGE["polite"](n)][:2]
+    silent_true(retrieved, *agreed)
+    page = lead.get(retrieved.url)
+    assert [one.chat_id for one in page.context["silent"]] == [f"chat-{n}" for n in agreed]
+    assert "2 True verdicts without a passage" in text_of(page)
+    alone = lead.get(retrieved.url + "?criterion=wrong_fact")
+    assert alone.context["silent"] == []
+
+
+def test_a_true_without_a_passage_shows_authors_no_holdout_chat(retrieved: Read, author: Client) -> None:
+    silent_true(retrieved, *range(1, 41))
+    shown = {
+        SPLITS[int(one.chat_id.removeprefix("chat-")) % 4]
+        for one in author.get(retrieved.url).context["silent"]
+    }
+    assert shown == {"train", "dev"}
+
+
 # ---------- static ----------
 
 

@@ -96,6 +96,11 @@ FURTHER: dict[str, tuple[JudgeSpec, JudgeSpec]] = {
     "the windows' rule": (IN_WINDOWS, replace(DIRECT, windows=Windows(tokens=1000, rule="last_decides"))),
     "knowledge retrieved": (DIRECT, RETRIEVED),
     "passage tokens": (RETRIEVED, replace(RETRIEVED, passage_tokens=99)),
+    "an embedding model": (RETRIEVED, replace(RETRIEVED, embedding_model="e-1")),
+    "another embedding model": (
+        replace(RETRIEVED, embedding_model="e-1"),
+        replace(RETRIEVED, embedding_model="e-2"),
+    ),
     "ablation": (DEBATE, replace(DEBATE, ablation="no_briefs")),
 }
 # Two choices each that ask every model the same.
@@ -106,6 +111,7 @@ SAME: dict[str, tuple[JudgeSpec, JudgeSpec]] = {
     ),
     "the layout that auto takes": (DIRECT, replace(DIRECT, layout="criteria_first")),
     "passage tokens where nothing is retrieved": (DIRECT, replace(DIRECT, passage_tokens=99)),
+    "an embedding model where nothing is retrieved": (DIRECT, replace(DIRECT, embedding_model="e-1")),
     "an ablation of briefs that nobody writes": (DIRECT, replace(DIRECT, ablation="no_briefs")),
     "a model for a role the engine has not": (DIRECT, replace(DIRECT, models={"judge": "m-2"})),
     "an effort for a model that takes none": (DIRECT, replace(DIRECT, efforts={"direct": "high"})),

@@ -10,7 +10,8 @@ from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.knowledge.queries import passages_of
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import SnapshotItem
-from evaluation.models.runs import Passage
+from evaluation.models.runs import Passage, Verdict
+from evaluation.runs.queries.engine_stats import Share, run_engine_stats
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.factories.rows import make_chat, make_set
@@ -77,3 +78,33 @@ def test_every_role_of_a_debate_reads_the_same_passages_and_they_are_stored_once
     assert len(about) == 3
     assert len({text[: text.index("<<end chat")] for text in about}) == 1
     assert Passage.objects.count() == 1
+
+
+def flagged() -> dict[str, bool]:
+    rows = Verdict.objects.filter(run=the_run()).values_list("chat__external_id", "flags")
+    return {chat: "true_without_passage" in flags for chat, flags in rows}
+
+
+def test_a_true_without_any_passage_is_flagged_and_counted(shop: ChatSet, settings: Settings) -> None:
+    with answering(settings, always(True)):
+        evaluate("--set", shop.name, "--engine", "direct", "--knowledge", "retrieved")
+    assert flagged() == {"card": False, "other": True}
+    assert run_engine_stats(the_run()).true_without_passage == Share(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "knowledge"), [(False, "retrieved"), (None, "retrieved"), (True, "static")]
+)
+def test_only_a_true_of_a_judge_that_retrieves_rests_on_silence(
+    shop: ChatSet, settings: Settings, value: bool | None, knowledge: str
+) -> None:
+    with answering(settings, always(value)):
+        evaluate("--set", shop.name, "--engine", "direct", "--knowledge", knowledge)
+    assert flagged() == {"card": False, "other": False}
+
+
+def test_a_simple_criterion_without_articles_misses_none(shop: ChatSet, settings: Settings) -> None:
+    Criterion.objects.update(articles=Criterion.Articles.LISTED, tier="simple")
+    with answering(settings, always(True)):
+        evaluate("--set", shop.name, "--engine", "direct", "--knowledge", "retrieved")
+    assert flagged() == {"card": False, "other": False}
