@@ -24,6 +24,7 @@ from tests.factories.report_data import UNLABELLED, F, T, criterion, pairs, repo
 from tests.factories.sampled_labels import answer, polite_of
 
 CHATS = 300
+SAMPLED = 200  # which of fewer chats are sampled can make a rate too wide to be given
 
 
 def labelled(table: Confusion, *, more_true: int, more_false: int, **about: Any) -> CriterionData:
@@ -92,12 +93,14 @@ def bare(compared: Compared) -> Compared:
     return compared
 
 
-def draw(compared: Compared, by: User, *, name: str = "Random", **changes: Any) -> ChatSet:
-    """80 chats, of either verdict as many as there are; anna answers them."""
+def draw(
+    compared: Compared, by: User, *, name: str = "Random", chats: int = SAMPLED, **changes: Any
+) -> ChatSet:
+    """Sample chats, of either verdict as many as there are; anna answers them."""
     scope = Scope(compared.chat_set, compared.run)
     polite = tuple(row for row in scope.criteria if row.key == "polite")
-    suspect = round(80 * sum(not JUDGE["polite"](n) for n in range(1, CHATS + 1)) / CHATS)
-    wish = SampleRequest(scope=scope, criteria=polite, name=name, chats=80, suspect=suspect, seed=3)
+    suspect = round(chats * sum(not JUDGE["polite"](n) for n in range(1, CHATS + 1)) / CHATS)
+    wish = SampleRequest(scope=scope, criteria=polite, name=name, chats=chats, suspect=suspect, seed=3)
     chat_set = create_sample(replace(wish, **changes), by=by).chat_set
     answer(chat_set, compared)
     return chat_set
@@ -107,7 +110,7 @@ def draw(compared: Compared, by: User, *, name: str = "Random", **changes: Any) 
 def test_a_sample_that_ignores_the_verdict_is_random(bare: Compared, lead_user: User) -> None:
     draw(bare, lead_user)
     found = polite_of(bare)
-    assert (found["corrected_by"], found["n"]) == ("ppi", 80)
+    assert (found["corrected_by"], found["n"]) == ("ppi", SAMPLED)
     table = Confusion(**found["confusion"])
     said = sum(JUDGE["polite"](n) for n in range(1, CHATS + 1))
     more = {"more_true": said - table.judge_true, "more_false": CHATS - said - table.judge_false}
@@ -172,8 +175,9 @@ def test_a_sample_from_a_run_over_fewer_chats_is_not_random(bare: Compared, lead
 def test_a_sample_from_one_split_is_random_for_that_split_alone(bare: Compared, lead_user: User) -> None:
     scope = Scope(bare.chat_set, bare.run, "dev")
     dev = [n for n in range(1, CHATS + 1) if SPLITS[n % 4] == "dev"]
-    suspect = round(80 * sum(not JUDGE["polite"](n) for n in dev) / len(dev))
-    draw(bare, lead_user, scope=scope, suspect=suspect)
+    chats = 120
+    suspect = round(chats * sum(not JUDGE["polite"](n) for n in dev) / len(dev))
+    draw(bare, lead_user, scope=scope, chats=chats, suspect=suspect)
     reports = (alignment_report(Scope(bare.chat_set, bare.run, split))["criteria"] for split in ("", "dev"))
     methods = [next(row["corrected_by"] for row in rows if row["key"] == "polite") for rows in reports]
     assert methods == ["rogan_gladen", "ppi"]
