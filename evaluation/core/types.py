@@ -98,6 +98,7 @@ class Sampling:
     seed: int | None = None
     reasoning_effort: str | None = None
     logprobs: bool = False
+    extra: Mapping[str, Any] | None = None  # further fields of the request, by their names at the endpoint
 
     def room(self, n: int) -> int:
         """Return the token limit of a call that answers `n` criteria.
@@ -173,6 +174,7 @@ class Request:
     Attributes
     ----------
     schema : a bare JSON Schema; formatter only.
+    extra : further fields, by their names at the endpoint.
     sample : number of this answer to the same question, from 0.
     window : number of the long chat's window, from 0.
     """
@@ -189,6 +191,7 @@ class Request:
     schema: dict[str, Any] | None = None
     reasoning_effort: str | None = None
     logprobs: bool = False
+    extra: Mapping[str, Any] | None = None
     sample: int = 0
     window: int = 0
 

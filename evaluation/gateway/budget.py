@@ -13,6 +13,7 @@ from django.utils import timezone
 from common.problems import InputProblem
 from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
 from evaluation.models.runs import Attempt, Run, WorkerLease
@@ -49,18 +50,32 @@ def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Map
         raise InputProblem(f"a budget needs a price for {unknown[0]!r}: add it to the file in LACE_PRICES")
 
 
+# A vocabulary may need more tokens than estimated.
+CONTEXT_MARGIN = 1.1
+
+
 def prompt_tokens_at_most(request: Request) -> int:
     """Return the tokens of a request's prompt with a vocabulary that is weak outside English."""
     return ceil(sum(tokens_at_most(message.text) for message in request.messages))
 
 
-def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
+def token_limit(request: Request, profile: ModelProfile | None) -> int:
+    """Return the token limit that is sent with a request: with room for thoughts, as the model accepts it."""
+    if profile is None:
+        return request.max_tokens
+    prompt = ceil(CONTEXT_MARGIN * prompt_tokens_at_most(request)) if profile.context else 0
+    return profile.limit(tokens=request.max_tokens, effort=request.reasoning_effort, prompt_tokens=prompt)
+
+
+def worst_cost(
+    request: Request, prices: Mapping[str, Price], *, profile: ModelProfile | None = None
+) -> Decimal | None:
     """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
     return cost(
         prices=prices,
         model=request.model,
         prompt_tokens=prompt_tokens_at_most(request),
-        completion_tokens=request.max_tokens,
+        completion_tokens=token_limit(request, profile),
     )
 
 

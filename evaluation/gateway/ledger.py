@@ -118,6 +118,7 @@ def request_settings(request: Request) -> dict[str, Any]:
         "schema": request.schema,
         "reasoning_effort": request.reasoning_effort,
         "logprobs": request.logprobs or None,
+        "extra": dict(request.extra) if request.extra else None,
     }
     return {name: value for name, value in settings.items() if value is not None}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -11,14 +11,18 @@ from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import Reply, ReplyState, Request
+from evaluation.endpoints.core.profile import ModelProfile
+from evaluation.endpoints.services import model_learn
 from evaluation.gateway.budget import (
     BudgetReached,
     OutstandingRequests,
     reserved_elsewhere,
+    token_limit,
     worst_cost,
 )
 from evaluation.gateway.client import EndpointClient, Outcome
-from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.first_answers import FirstAnswers
 from evaluation.gateway.ledger import (
     STORED_STATES,
     Ask,
@@ -30,6 +34,7 @@ from evaluation.gateway.ledger import (
     storable,
 )
 from evaluation.gateway.prices import Price, cost
+from evaluation.gateway.refusals import lesson, redacted
 from evaluation.gateway.retries import Decision, decide
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
@@ -39,6 +44,10 @@ ASKED_ELSEWHERE_SECONDS = 0.5
 # The longest prompt_cache_key that OpenAI accepts.
 CACHE_KEY_LENGTH = 64
 TOP_LOGPROBS = 5
+# Seconds for an answer of a model that reasons, at least.
+REASONING_TIMEOUT = 600.0
+# How often a request is written anew after a refused parameter.
+MOST_REWRITTEN = 8
 
 
 @dataclass(slots=True)
@@ -46,7 +55,7 @@ class Gateway:
     """Shared by the units of a run: client, database thread, throttles by model, and pending questions.
 
     `prepared` limits the recorded questions: those in flight, and a few that are committed and wait for a
-    slot. `budget_usd` None is no limit.
+    slot. `budget_usd` None is no limit. `profiles` say by model what it takes; they change as it is learned.
     """
 
     endpoint: Endpoint
@@ -57,7 +66,9 @@ class Gateway:
     prices: Mapping[str, Price]
     timeout: float
     budget_usd: Decimal | None = None
+    profiles: dict[str, ModelProfile] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    first_answers: FirstAnswers = field(default_factory=FirstAnswers)
     asking: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     prefixes: dict[str, Prefixes] = field(default_factory=dict)
     outstanding: OutstandingRequests = field(init=False)
@@ -65,13 +76,29 @@ class Gateway:
     def __post_init__(self) -> None:
         self.outstanding = OutstandingRequests(self.budget_usd)
 
+    def profile(self, model: str) -> ModelProfile:
+        """Return what is known of a model now."""
+        return self.profiles.get(model) or ModelProfile()
+
+    def seconds(self, model: str) -> float:
+        """Return how long to wait for a model's answer."""
+        profile = self.profile(model)
+        usual = max(self.timeout, REASONING_TIMEOUT) if profile.reasons else self.timeout
+        return usual if profile.timeout is None else float(profile.timeout)
+
+    async def learn(self, model: str, changes: Mapping[str, Any]) -> None:
+        """Keep what an answer taught of a model, for this process and for later ones."""
+        self.profiles[model] = self.profile(model).learn(changes)
+        keep = partial(model_learn, endpoint=self.endpoint.id, model=model, changes=changes)
+        await self.database.do(keep)
+
 
 @dataclass(frozen=True, slots=True)
 class GatewayModel:
     """The gateway as one unit sees it; implements evaluation.core.types.Model.
 
     Without run and unit its requests belong to none. `first_sample` is the index of the run's first sample;
-    `cache_key` names requests that share a prompt's beginning.
+    `cache_key` names requests that share a prompt's beginning. `run_began`: units of the run were judged.
     """
 
     gateway: Gateway
@@ -79,6 +106,8 @@ class GatewayModel:
     unit_id: int | None
     first_sample: int = 0
     cache_key: str = ""
+    chat_id: int | None = None
+    run_began: bool = False
 
     async def complete(self, request: Request) -> Reply:
         """Return the answer to a request; units that ask the same at once share one request.
@@ -105,8 +134,8 @@ class GatewayModel:
 
     async def _ask(self, request: Request, key: str) -> Reply:
         gateway = self.gateway
-        worst = None if gateway.budget_usd is None else worst_cost(request, gateway.prices)
-        ask = Ask(request, key, self.first_sample + request.sample, self.run_id, self.unit_id, worst)
+        sample = self.first_sample + request.sample
+        ask = self._priced(Ask(request, key, sample, self.run_id, self.unit_id))
         while True:
             async with gateway.prepared:
                 opened = await self.open(ask, gateway.ledger.open)
@@ -142,28 +171,44 @@ class GatewayModel:
             return False
         return await self.gateway.database.do(partial(reserved_elsewhere, self.run_id, self.unit_id))
 
+    def _priced(self, ask: Ask) -> Ask:
+        """Return the question with its highest cost as it is sent now, if the run has a budget."""
+        gateway = self.gateway
+        if gateway.budget_usd is None:
+            return ask
+        profile = gateway.profile(ask.request.model)
+        return replace(ask, worst_usd=worst_cost(ask.request, gateway.prices, profile=profile))
+
     async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
         """Send attempts until one is final; each is committed before it leaves and again when it ends."""
-        gateway, request, tried = self.gateway, ask.request, 1
-        body = request_body(request, gateway.endpoint, cache_key=self.cache_key)
+        gateway, request, tried, rewritten = self.gateway, ask.request, 1, 0
         characters, repeated = gateway.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
-        while True:
-            outcome, state, decision = await self._attempt(ask, opened, body, characters, tried)
-            if state is not None:
-                # Engines recognise an empty answer by this prefix; a readable sentence follows.
-                error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
-                tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
-                counts = (*(count or 0 for count in tokens), characters, repeated)
-                used = CallUsed(opened.call_id, False, *counts)
-                return Reply(state, outcome.text, error, used, outcome.logprobs)
-            await asyncio.sleep(decision.wait)
-            opened, tried = await self.open(ask, gateway.ledger.again), tried + decision.counts
+        kind, answered = {"model": request.model, "role": request.role}, False
+        gateway.first_answers.begin(**kind)
+        try:
+            while True:
+                rewrites = rewritten < MOST_REWRITTEN
+                ended = await self._attempt(ask, opened, characters, tried, rewrites=rewrites)
+                outcome, state, decision = ended
+                answered = answered or outcome.status == 200
+                if state is not None:
+                    # Engines recognise an empty answer by this prefix; a readable sentence follows.
+                    error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
+                    tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+                    counts = (*(count or 0 for count in tokens), characters, repeated)
+                    used = CallUsed(opened.call_id, False, *counts)
+                    return Reply(state, outcome.text, error, used, outcome.logprobs)
+                await asyncio.sleep(decision.wait)
+                rewritten, ask = rewritten + (decision.action == "rewrite"), self._priced(ask)
+                opened, tried = await self.open(ask, gateway.ledger.again), tried + decision.counts
+        finally:
+            gateway.first_answers.end(**kind, answered=answered)
 
     async def _attempt(
-        self, ask: Ask, opened: OpenedCall, body: dict[str, Any], characters: int, tried: int
+        self, ask: Ask, opened: OpenedCall, characters: int, tried: int, *, rewrites: bool
     ) -> tuple[Outcome, ReplyState | None, Decision]:
         """Send one request in its slot; return the outcome, the call's state if final, and the decision."""
-        gateway, throttle = self.gateway, self.gateway.throttles[ask.request.model]
+        gateway, throttle, model = self.gateway, self.gateway.throttles[ask.request.model], ask.request.model
         try:
             await throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
         except BaseException:
@@ -172,12 +217,20 @@ class GatewayModel:
             raise
         try:
             try:
-                outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
+                profile = gateway.profile(model)
+                body = request_body(ask.request, profile, cache_key=self.cache_key)
+                outcome = storable(await gateway.client.send(body, timeout=gateway.seconds(model)))
                 streak = throttle.seen(outcome, call=ask.key)
             finally:
                 throttle.leave()  # the next request need not wait for the commit
-            decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
+            outcome = _with_words(outcome, ask.request, secret=gateway.endpoint.api_key)
+            if rewrites and await self._learned(outcome, body, profile, model):
+                decision = Decision("rewrite", counts=False)
+            else:
+                decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
             state = reply_state(outcome) if decision.action in ("keep", "give_up") else None
+            if decision.action == "give_up" and await self._rejects_all(outcome, ask.request):
+                state, decision = None, Decision("stop")
             ended = Ended(ask, opened, outcome, state, self._cost(ask.request, outcome))
             await gateway.database.add(gateway.ledger.end, ended)
         finally:
@@ -185,6 +238,34 @@ class GatewayModel:
         if decision.action == "stop":
             raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
         return outcome, state, decision
+
+    async def _rejects_all(self, outcome: Outcome, request: Request) -> bool:
+        """Return whether the endpoint rejects every request of the run like this one."""
+        if outcome.kind != "bad_request" or self.run_began:
+            return False
+        first = self.gateway.first_answers
+        return await first.rejects_all(model=request.model, role=request.role, chat_id=self.chat_id)
+
+    async def _learned(
+        self, outcome: Outcome, body: Mapping[str, Any], profile: ModelProfile, model: str
+    ) -> bool:
+        """Learn from an outcome; return whether the same question is to be written anew."""
+        gateway = self.gateway
+        if outcome.kind in ("bad_request", "too_long"):
+            if gateway.profile(model) != profile:
+                return True  # another request learned meanwhile
+            changes = lesson(outcome.refusal, body=body, profile=profile)
+            if not changes:
+                return False
+            await gateway.learn(model, changes)
+            # A prompt that is too long by itself is refused again, in the endpoint's own words.
+            return outcome.kind == "bad_request" or outcome.refusal.context is not None
+        thinks = bool(outcome.reasoning_tokens or outcome.thinking)
+        if gateway.profile(model).reasons is None and (
+            thinks or (outcome.kind == "cut_off" and not outcome.text.strip())
+        ):
+            await gateway.learn(model, {"reasons": True})
+        return False
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
         if not outcome.sent:
@@ -203,29 +284,60 @@ def reply_state(outcome: Outcome) -> ReplyState:
     return STORED_STATES.get(outcome.kind, "failed")
 
 
-def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -> dict[str, Any]:
-    """Return the JSON of /chat/completions; unset settings are not sent.
+def _with_words(outcome: Outcome, request: Request, *, secret: str) -> Outcome:
+    """Return a rejection with the endpoint's words in its error, without the key and the prompt."""
+    if outcome.kind != "bad_request" or not outcome.message:
+        return outcome
+    prompt = "\n".join(message.text for message in request.messages)
+    named = f"{outcome.refusal.parameter}: " if outcome.refusal.parameter else ""
+    words = redacted(outcome.message, prompt=prompt, secret=secret)
+    return replace(outcome, error=f"{outcome.error}: {named}{words}")
 
-    `cache_key` (judge and group) routes prompts with the same beginning to one cache; only OpenAI accepts it.
+
+def request_body(request: Request, profile: ModelProfile, *, cache_key: str = "") -> dict[str, Any]:
+    """Return the JSON of /chat/completions as this model takes it; unset settings are not sent.
+
+    `cache_key` (the judge) routes prompts with the same beginning to one cache.
     """
-    openai = endpoint.base_url.startswith(OPENAI_BASE_URL)
-    # OpenAI's newer models reject max_tokens; other servers know only that name.
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [{"role": message.role, "content": message.text} for message in request.messages],
-        "max_completion_tokens" if openai else "max_tokens": request.max_tokens,
+        "messages": _messages(request, marked=profile.cache_control),
+        profile.token_limit: token_limit(request, profile),
     }
-    for name in ("temperature", "top_p", "seed", "reasoning_effort"):
-        if (value := getattr(request, name)) is not None:
+    taken = {
+        "temperature": profile.temperature,
+        "top_p": profile.top_p,
+        "seed": profile.seed,
+        "reasoning_effort": profile.effort,
+    }
+    for name, takes in taken.items():
+        if (value := getattr(request, name)) is not None and takes is not False:
             body[name] = value
-    if request.schema is not None:
+    if request.schema is not None and profile.schema == "json_schema":
         schema = {"name": "verdicts", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if request.logprobs:
+    elif request.schema is not None and profile.schema == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    if request.logprobs and profile.logprobs is not False:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-    if openai and cache_key:
+    if profile.cache_key and cache_key:
         body["prompt_cache_key"] = short_cache_key(cache_key)
-    return body
+    return body | dict(request.extra or {})
+
+
+def _messages(request: Request, *, marked: bool) -> list[dict[str, Any]]:
+    """Return the messages; if `marked`, their parts, with a mark behind those that other calls share."""
+    if not marked:
+        return [{"role": message.role, "content": message.text} for message in request.messages]
+    rows: list[dict[str, Any]] = []
+    for message in request.messages:
+        *shared, own = message.parts
+        texts = ["\n\n".join(shared) + "\n\n", own] if shared else [own]
+        content: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
+        if shared or message.role == "system":
+            content[0]["cache_control"] = {"type": "ephemeral"}
+        rows.append({"role": message.role, "content": content})
+    return rows
 
 
 def short_cache_key(cache_key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NoReturn
 from evaluation.core.thinking import part_thinking
 from evaluation.core.types import TokenLogprob
 from evaluation.gateway.rate_limit_headers import Allowance, read_allowance, retry_after_seconds
+from evaluation.gateway.refusals import NO_REFUSAL, Refusal, read_refusal
 
 Kind = Literal[
     "answered",
@@ -28,11 +29,17 @@ Kind = Literal[
 ]
 
 _TOO_LONG_TAGS = {"context_length_exceeded", "exceed_context_size_error"}
-_TOO_LONG_WORDS = ("maximum context length", "context size", "context window")
+_TOO_LONG_WORDS = (
+    *("maximum context length", "context size", "context window", "context limit", "context length"),
+    *("prompt is too long", "input is too long", "maximum number of tokens allowed"),
+    *("maximum prompt length", "maximum model length", "reduce the length of the messages"),
+    *("exceed the configured limit", "inputs` tokens + `max_new_tokens"),
+)
 _REFUSED_TAGS = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 _NO_CREDIT_TAGS = {"insufficient_quota", "billing_hard_limit_reached"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
 _REQUEST_ID = re.compile(r"[!-~]{1,200}")
+LONGEST_MESSAGE = 2000  # characters
 _HUGE = 1e9  # excludes infinity and overflowing integers
 # NUL cannot be stored by PostgreSQL, a lone surrogate cannot be written as UTF-8.
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -49,6 +56,8 @@ class Outcome:
     without a reply. `error` is one line, empty when answered; it contains neither the key nor the
     endpoint's message, which may repeat the chat. `retry_after` is in seconds. `allowance` is what the
     endpoint still allows, None if it does not say. `sent` is False if the request failed before it left.
+    `refusal` is the parameter that the endpoint refuses; `message` its own words, without the key, never
+    stored as they are.
     """
 
     kind: Kind
@@ -67,6 +76,8 @@ class Outcome:
     allowance: Allowance | None = None
     error: str = ""
     sent: bool = True
+    refusal: Refusal = NO_REFUSAL
+    message: str = field(default="", repr=False)
 
 
 def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secret: str = "") -> Outcome:
@@ -80,7 +91,9 @@ def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secre
         return _failed("redirect", status, "the endpoint redirects, which is not followed", request_id)
     failure = data.get("error") if isinstance(data, dict) else None
     if status >= 400:
-        return _read_failure(status, headers, failure or data, request_id, secret)
+        first = data[0] if isinstance(data, list) and data else data  # Google sends a list of errors
+        failure = first.get("error") if isinstance(first, dict) else None
+        return _read_failure(status, headers, failure or first, request_id, secret)
     if not isinstance(data, dict):
         return _read_nothing(status, headers, content, request_id)
     if failure and not data.get("choices"):
@@ -126,10 +139,8 @@ def _read_failure(
 ) -> Outcome:
     details: dict[str, Any] = failure if isinstance(failure, dict) else {}
     tags = [tag for name in ("code", "type") if (tag := _tag(details.get(name), secret))]
-    message = details.get("message")
-    kind, words = _failure_kind(
-        status, {tag.lower() for tag in tags}, message if isinstance(message, str) else ""
-    )
+    message = _message(failure)
+    kind, words = _failure_kind(status, {tag.lower() for tag in tags}, message)
     shown = f" ({', '.join(dict.fromkeys(tags))})" if tags else ""
     return Outcome(
         kind=kind,
@@ -138,6 +149,22 @@ def _read_failure(
         request_id=request_id,
         retry_after=retry_after_seconds(headers),
         allowance=read_allowance(headers),
+        refusal=read_refusal(failure, message) if kind in ("bad_request", "too_long") else NO_REFUSAL,
+        message=message.replace(secret, "[key]") if secret else message,
+    )
+
+
+def _message(failure: Any) -> str:
+    """Return an error's words: its message, the vendor's behind a router, or those of a list of details."""
+    if isinstance(failure, str):
+        return failure
+    details = _dict(failure)
+    message, vendor = details.get("message"), _dict(details.get("metadata")).get("raw")
+    listed = (_dict(message) or details).get("detail")
+    rows = listed if isinstance(listed, list) else []
+    texts = [message, vendor, listed, *(_dict(row).get("msg") for row in rows)]
+    return _UNSTORABLE.sub(
+        "\ufffd", " ".join(text for text in texts if isinstance(text, str))[:LONGEST_MESSAGE]
     )
 
 

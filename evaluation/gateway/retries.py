@@ -15,16 +15,16 @@ FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 LONGEST_RETRY_AFTER = 120.0
 
-Action = Literal["keep", "again", "give_up", "stop"]
+Action = Literal["keep", "again", "rewrite", "give_up", "stop"]
 
 _KEPT: frozenset[Kind] = frozenset({"answered", "refused", "cut_off", "too_long"})
 _FATAL: frozenset[Kind] = frozenset({"auth", "redirect"})
+# An empty answer is asked again by the engine, with more room.
 _ALLOWED: dict[Kind, int] = {
     "rate_limited": MAX_REFUSED_ATTEMPTS,
     "server_error": MAX_ATTEMPTS,
     "connection": MAX_ATTEMPTS,
     "timeout": MAX_PAID_ATTEMPTS,
-    "empty": MAX_PAID_ATTEMPTS,
     "not_json": MAX_PAID_ATTEMPTS,
 }
 # Up to this many consecutive calls may fail because of their content.
@@ -49,8 +49,8 @@ class Decision:
     """The reaction to an outcome.
 
     `keep`: it is a result. `again`: retry after `wait` seconds, once the throttle admits it; an attempt lost
-    to an outage does not `count` against the call. `give_up`: this call failed, others may not. `stop`: every
-    other call to this endpoint would fail in the same way.
+    to an outage does not `count` against the call. `rewrite`: at once, without what was refused. `give_up`:
+    this call failed, others may not. `stop`: every other call to this endpoint would fail in the same way.
     """
 
     action: Action

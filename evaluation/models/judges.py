@@ -38,6 +38,24 @@ class JudgeProfile(models.Model):
         return self.name
 
 
+class EndpointModel(models.Model):
+    """What is known of a model at an endpoint: set by the workspace, or learned from its answers."""
+
+    endpoint = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)
+    # Fields of evaluation.endpoints.core.profile.ModelProfile.
+    chosen = models.JSONField(default=dict, blank=True)
+    learned = models.JSONField(default=dict, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["endpoint", "model"]
+        constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="endpointmodel_once")]
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.endpoint}"
+
+
 class Judge(models.Model):
     """A configuration that determines what is sent to a model; equal fingerprints are comparable."""
 
@@ -56,6 +74,8 @@ class Judge(models.Model):
     profile = models.ForeignKey(
         JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="judges"
     )
+    # By model, where requests differ from `config`: parameters that are not sent, or under another name.
+    sent = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -21,10 +21,12 @@ from evaluation.core.types import (
     Setup,
     VerdictResult,
 )
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import engine_roles
-from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
+from evaluation.judges.core.sampling_defaults import default_sampling
 
+PLAIN = ModelProfile()
 SECRET = b"a secret of the workspace"
 
 CHAT = Chat(
@@ -108,17 +110,17 @@ class Answering(Model):
 
 
 def default_roles(
-    *, engine: Engine, kind: ModelKind, endpoint: str, model: str, samples: int = 1
+    *, engine: Engine, profile: ModelProfile = PLAIN, endpoint: str, model: str, samples: int = 1
 ) -> dict[Role, Sampling]:
     """The starting settings of every role an engine uses, all on one model."""
     return {
-        role: default_sampling(role=role, kind=kind, endpoint=endpoint, model=model, samples=samples)
+        role: default_sampling(role=role, profile=profile, endpoint=endpoint, model=model, samples=samples)
         for role in engine_roles(engine)
     }
 
 
 def setup_for(engine: Engine, **settings: Any) -> Setup:
-    roles = default_roles(engine=engine, kind="standard", endpoint="e", model="m")
+    roles = default_roles(engine=engine, endpoint="e", model="m")
     return Setup(engine=engine, roles=roles, **settings)
 
 

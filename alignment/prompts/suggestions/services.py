@@ -20,10 +20,11 @@ from alignment.prompts.suggestions.queries.training_examples import (
 from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
 from evaluation.core.types import Request
+from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.judges.queries.configs import model_kind, model_of
+from evaluation.judges.queries.configs import model_of
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -231,10 +232,10 @@ def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | Non
         raise SuggestionRefused("there is no default judge profile to take the model from: add one")
     choice = profile_choice(profile)
     model = model_of("judge", choice=choice, endpoint=endpoint)
-    kind = model_kind(model=model, endpoint=endpoint)
+    takes = model_profile(endpoint=endpoint.id, model=model)
     sampling = default_sampling(
         role="judge",
-        kind=kind,
+        profile=takes,
         endpoint=endpoint.id,
         model=model,
         temperature=choice.temperatures.get("judge", TEMPERATURE),
@@ -246,7 +247,7 @@ def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | Non
         messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
         model=model,
         temperature=sampling.temperature,
-        max_tokens=room_for(material.prompt, reasons=kind == "reasoning"),
+        max_tokens=room_for(material.prompt, reasons=bool(takes.reasons)),
         top_p=None,
         seed=None,
         endpoint=endpoint.id,

@@ -110,10 +110,10 @@ def _decisive(stops: list[Reply]) -> Reply:
 
 
 async def _brief(session: Session, advocate: JudgeRole, *, judged: Chat) -> Brief:
-    """Ask one advocate, once more after a refusal or an empty answer. No other brief replaces its own."""
+    """Ask one advocate, once more after a refusal or an unusable brief. No other one replaces its own."""
     reply = await session.reason(advocate.key)
     text = _usable(reply, session=session, judged=judged)
-    if text is None and (reply.state in ("answered", "refused") or is_empty(reply)):
+    if text is None and reply.state in ("answered", "refused") and not is_empty(reply):
         reply = await session.reason(advocate.key, again=True)
         text = _usable(reply, session=session, judged=judged)
     ended = reply.state in ("failed", "too_long") and not is_empty(reply)

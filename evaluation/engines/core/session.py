@@ -1,7 +1,7 @@
 """Shared by every engine: asking a role, and reading its answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluation.core.types import (
@@ -22,11 +22,16 @@ from evaluation.engines.core.reading import (
     formatter_readings,
     from_failed_reply,
     has_answer,
+    is_empty,
     readings_by_rule,
 )
 from evaluation.engines.core.roles import role_of
 from evaluation.engines.core.verdicts import formatter_schema, read_answer
 from evaluation.prompts.core import formatter_messages, reasoning_messages
+
+# A cut-off or empty answer is asked again once, with so many times the room.
+MORE_ROOM = 4
+WHAT_TO_SET = "set `room` of this model higher"
 
 
 @dataclass(slots=True)
@@ -114,12 +119,16 @@ class Session:
     async def _ask(
         self, role: Role, messages: tuple[PromptMessage, ...], *, n: int, schema: dict[str, Any] | None = None
     ) -> Reply:
-        """Send a request; repeat a cut-off one once with double the limit."""
+        """Send a request; after a cut-off or empty answer, once more with four times the room."""
         room = self.setup.roles[role].room(n)
         reply = await self._send(role, messages, room=room, schema=schema)
-        if reply.state == "cut_off":
-            reply = await self._send(role, messages, room=2 * room, schema=schema)
-        return reply
+        if not _needs_room(reply):
+            return reply
+        reply = await self._send(role, messages, room=MORE_ROOM * room, schema=schema)
+        if not _needs_room(reply):
+            return reply
+        words = reply.error or "the answer is empty"
+        return replace(reply, error=f"{words}, also with {MORE_ROOM * room:,} tokens; {WHAT_TO_SET}")
 
     async def _send(
         self, role: Role, messages: tuple[PromptMessage, ...], *, room: int, schema: dict[str, Any] | None
@@ -140,9 +149,15 @@ class Session:
             schema=schema,
             reasoning_effort=sampling.reasoning_effort,
             logprobs=sampling.logprobs,
+            extra=sampling.extra,
             sample=self.sample,
             window=self.window,
         )
         reply = await self.model.complete(request)
         self._calls[role, step] = reply.call
         return reply
+
+
+def _needs_room(reply: Reply) -> bool:
+    """Return whether the answer broke off or never came: hidden thoughts may have filled its limit."""
+    return reply.state == "cut_off" or is_empty(reply)

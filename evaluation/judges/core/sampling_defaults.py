@@ -2,46 +2,45 @@
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any
 
 from evaluation.core.types import Role, Sampling
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core.roles import role_of
-
-ModelKind = Literal["standard", "reasoning", "embedded"]
 
 # The first GPT-5 models only; those before and after refuse this effort.
 _ACCEPTS_MINIMAL = re.compile(r"(^|/)gpt-5(?!\.)")
 
 # Token limits of an answer: (base, for each criterion). Start values, unless a comment says measured.
-_LIMITS: Mapping[ModelKind, Mapping[str, tuple[int, int]]] = {
-    "standard": {
-        "direct": (300, 350),
-        "judge": (300, 500),
-        "reflector": (300, 300),
-        "brief": (100, 250),
-        "formatter": (100, 120),
-    },
-    "reasoning": {  # hidden and visible tokens together
-        "direct": (6000, 600),
-        "judge": (6000, 600),
-        "reflector": (6000, 500),
-        "brief": (3000, 350),
-        "formatter": (1000, 150),
-    },
-    "embedded": {  # measured: a whole answer has 9 to 50 tokens, the formatter's JSON 50 to 80
-        "direct": (40, 60),
-        "judge": (40, 60),
-        "reflector": (40, 60),
-        "brief": (20, 60),
-        "formatter": (60, 60),
-    },
+_ANSWERS: Mapping[str, tuple[int, int]] = {
+    "direct": (300, 350),
+    "judge": (300, 500),
+    "reflector": (300, 300),
+    "brief": (100, 250),
+    "formatter": (100, 120),
+}
+# Of models that reason, in addition to the room for their thoughts: these grow with the criteria too.
+_REASONED: Mapping[str, tuple[int, int]] = {
+    "direct": (300, 600),
+    "judge": (300, 600),
+    "reflector": (300, 500),
+    "brief": (100, 350),
+    "formatter": (100, 150),
+}
+_EMBEDDED: Mapping[str, tuple[int, int]] = {
+    # measured: a whole answer has 9 to 50 tokens, the formatter's JSON 50 to 80
+    "direct": (40, 60),
+    "judge": (40, 60),
+    "reflector": (40, 60),
+    "brief": (20, 60),
+    "formatter": (60, 60),
 }
 
 
 def default_sampling(
     *,
     role: Role,
-    kind: ModelKind,
+    profile: ModelProfile,
     endpoint: str,
     model: str,
     samples: int = 1,
@@ -51,13 +50,14 @@ def default_sampling(
 ) -> Sampling:
     """Return the settings that a role starts with.
 
-    Only settings that the kind of model accepts are set: a reasoning model gets an effort, but neither a
-    temperature nor logprobs. Every other model gets no effort.
+    Settings that the model is known to refuse are not set. A model that reasons gets room for its thoughts,
+    by effort, and its own temperature unless one is chosen. An effort is set for models that take one, and
+    where it is chosen for others that are not known to refuse it.
 
     Parameters
     ----------
     role : a key of `evaluation.engines.core.roles`.
-    kind : which family of settings the model accepts.
+    profile : what the model takes.
     endpoint, model : where the role's calls go.
     samples : answers to each question; with more than one the temperature is 0.7.
     temperature : 0 to 2, instead of the default.
@@ -68,19 +68,45 @@ def default_sampling(
     ------
     KeyError : unknown role.
     """
-    is_brief = role_of(role).output == "brief"
-    base, per_criterion = _LIMITS[kind]["brief" if is_brief else role]
-    reasons = kind == "reasoning"
-    usual = _temperature(role, samples=samples) if temperature is None else temperature
+    output = role_of(role).output
+    reasons = bool(profile.reasons)
+    limits = _EMBEDDED if endpoint.startswith("embedded:") else _REASONED if reasons else _ANSWERS
+    base, per_criterion = limits["brief" if output == "brief" else role]
+    usual_effort = _effort(role, model=model) if reasons and profile.effort else ""
+    chosen_effort = None if profile.effort is False else (effort or usual_effort or None)
+    usual = None if reasons else _temperature(role, samples=samples)
     return Sampling(
         endpoint=endpoint,
         model=model,
-        temperature=None if reasons else usual,
-        max_tokens=base,
+        temperature=None if profile.temperature is False else usual if temperature is None else temperature,
+        max_tokens=base + profile.thinking_room(chosen_effort),
         max_tokens_per_criterion=per_criterion,
-        reasoning_effort=(effort or _effort(role, model=model)) if reasons else None,
-        logprobs=logprobs and not reasons and role_of(role).output == "verdicts",
+        reasoning_effort=chosen_effort,
+        logprobs=logprobs and profile.logprobs is not False and output == "verdicts",
+        extra=dict(profile.extra) or None,
     )
+
+
+def not_taken(
+    *, role: Role, profile: ModelProfile, model: str, temperature: float | None, effort: str, logprobs: bool
+) -> list[str]:
+    """Return a sentence for each chosen setting of a role that its model does not take.
+
+    Examples
+    --------
+    >>> profile = ModelProfile(effort=False)
+    >>> not_taken(role="judge", profile=profile, model="m", temperature=None, effort="high", logprobs=False)
+    ['m takes no reasoning effort: high is not sent for the role Judge']
+    """
+    name = role_of(role).name
+    sentences = []
+    if effort and profile.effort is False:
+        sentences.append(f"{model} takes no reasoning effort: {effort} is not sent for the role {name}")
+    if temperature is not None and profile.temperature is False:
+        sentences.append(f"{model} takes no temperature: {temperature:g} is not sent for the role {name}")
+    if logprobs and profile.logprobs is False and role_of(role).output == "verdicts":
+        sentences.append(f"{model} gives no token probabilities for the role {name}")
+    return sentences
 
 
 def _temperature(role: Role, *, samples: int) -> float:
@@ -97,3 +123,39 @@ def _effort(role: Role, *, model: str) -> str:
     if output == "verdicts":
         return "medium"
     return "minimal" if output == "copy" and _ACCEPTS_MINIMAL.search(model) else "low"
+
+
+def sent_differences(
+    roles: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, ModelProfile]
+) -> dict[str, dict[str, Any]]:
+    """Return by model which settings of a judge are sent otherwise: another name or form, None if not at all.
+
+    Examples
+    --------
+    >>> roles = {"direct": {"model": "m", "temperature": 0.0}}
+    >>> sent_differences(roles, {"m": ModelProfile(temperature=False)})
+    {'m': {'temperature': None}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for role, settings in roles.items():
+        profile = profiles.get(str(settings.get("model")))
+        if profile is None:
+            continue
+        changed: dict[str, Any] = {
+            name: None
+            for name, takes in (
+                ("temperature", profile.temperature),
+                ("top_p", profile.top_p),
+                ("seed", profile.seed),
+                ("reasoning_effort", profile.effort),
+                ("logprobs", profile.logprobs),
+            )
+            if takes is False and settings.get(name) not in (None, False)
+        }
+        if profile.source("token_limit") == "learned":
+            changed["max_tokens"] = profile.token_limit
+        if role == "formatter" and profile.schema != "json_schema":
+            changed["schema"] = profile.schema
+        if changed:
+            found.setdefault(str(settings["model"]), {}).update(changed)
+    return found

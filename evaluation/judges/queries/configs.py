@@ -1,6 +1,5 @@
 """The configuration of a judge from current champions, settings and articles."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast, get_args
@@ -11,13 +10,16 @@ from evaluation.core import types
 from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.transcript_fencing import FENCE_VERSION
+from evaluation.endpoints.core.known_models import cheap_model, known_profile
+from evaluation.endpoints.core.profile import ModelProfile
+from evaluation.endpoints.queries import model_profiles
 from evaluation.engines.core import WINDOWS_VERSION
 from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_of
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
-from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
+from evaluation.judges.core.sampling_defaults import default_sampling, not_taken
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.knowledge.core.retrieval import HYBRID, RETRIEVER
 from evaluation.models.prompts import (
@@ -32,8 +34,6 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 SCHEMA = 2
 HOSTED_MODEL = "gpt-4.1-mini"
-# With or without the maker's prefix; the chat editions of GPT-5 do not reason.
-REASONING_MODELS = re.compile(r"(^|/)(o\d|gpt-5(?!(\.\d+)?-chat))")
 TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
 
 
@@ -65,11 +65,16 @@ def judge_configs(
         examples=examples_of([prompt.pk for prompt in prompts.values()]),
         articles=read,
     )
-    return [_config_today(choice, scope, endpoint, every) for scope in scopes]
+    profiles = role_profiles(choice=choice, endpoint=endpoint)
+    return [_config_today(choice, scope, endpoint, every, profiles) for scope in scopes]
 
 
 def _config_today(
-    choice: JudgeSpec, criteria: Sequence[Criterion], endpoint: Endpoint, every: Ingredients
+    choice: JudgeSpec,
+    criteria: Sequence[Criterion],
+    endpoint: Endpoint,
+    every: Ingredients,
+    profiles: Mapping[types.Role, ModelProfile],
 ) -> dict[str, Any] | None:
     if any(row.pk not in every.prompts for row in criteria):
         return None
@@ -78,23 +83,55 @@ def _config_today(
     groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
     digest = snapshot_hash(own)
     snapshot = KnowledgeSnapshot(content_hash=digest) if digest else None
-    return judge_config(choice, endpoint, groups, own, snapshot)
+    return judge_config(choice, endpoint, groups, own, snapshot, profiles)
 
 
 def model_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
-    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one."""
+    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one.
+
+    Beside a model that reasons the formatter, which only copies, is a cheap model where the vendor has one.
+    """
     if endpoint.embedded:
         return EMBEDDED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
-    usual = choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
-    return choice.models.get(role) or (usual if role_of(role).output == "copy" else reasoning)
+    if role_of(role).output != "copy":
+        return choice.models.get(role) or reasoning
+    chosen = choice.models.get(role) or choice.formatter or settings.LACE_FORMATTER_MODEL
+    if chosen or not known_profile(endpoint=endpoint.id, model=reasoning).reasons:
+        return chosen or reasoning
+    return cheap_model(endpoint.id) or reasoning
 
 
-def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
-    """Return which family of settings a model accepts."""
-    if endpoint.embedded:
-        return "embedded"
-    return "reasoning" if REASONING_MODELS.search(model) else "standard"
+def role_profiles(
+    *, choice: JudgeSpec, endpoint: Endpoint, learned: bool = False
+) -> dict[types.Role, ModelProfile]:
+    """Return what each role's model takes, as the table and the workspace say; one query.
+
+    What was learned changes how a request is sent, never the judge: else each lesson would make another one.
+    """
+    models = {role.key: model_of(role.key, choice=choice, endpoint=endpoint) for role in ROLES}
+    profiles = model_profiles(endpoint=endpoint.id, models=models.values(), learned=learned)
+    return {role: profiles[model] for role, model in models.items()}
+
+
+def settings_not_taken(*, choice: JudgeSpec, endpoint: Endpoint) -> list[str]:
+    """Return a sentence for each setting of a recipe that a role's model does not take; one query."""
+    engines = get_args(types.Engine) if choice.engine == "auto" else (choice.engine,)
+    asked = {role for engine in engines for role in engine_roles(engine)}
+    sentences = [
+        sentence
+        for role, profile in role_profiles(choice=choice, endpoint=endpoint, learned=True).items()
+        if role in asked
+        for sentence in not_taken(
+            role=role,
+            profile=profile,
+            model=model_of(role, choice=choice, endpoint=endpoint),
+            temperature=choice.temperatures.get(role),
+            effort=choice.efforts.get(role, ""),
+            logprobs=choice.logprobs,
+        )
+    ]
+    return list(dict.fromkeys(sentences))
 
 
 def groups_of(
@@ -125,10 +162,11 @@ def judge_config(
     groups: list[tuple[types.Engine, tuple[str, ...]]],
     ingredients: Ingredients,
     snapshot: KnowledgeSnapshot | None,
+    profiles: Mapping[types.Role, ModelProfile],
 ) -> dict[str, Any]:
     """Return everything that reaches a model or joins its answers; concurrency and prices do not."""
     engines = {engine for engine, _ in groups}
-    roles = _roles(engines, choice, endpoint)
+    roles = _roles(engines, choice, endpoint, profiles)
     by_key = {row.key: row for row in ingredients.criteria}
     return {
         "schema": SCHEMA,
@@ -173,23 +211,29 @@ def _knowledge(choice: JudgeSpec, snapshot: KnowledgeSnapshot | None) -> dict[st
     return pinned | (hybrid if choice.embedding_model else {})
 
 
-def _roles(engines: set[types.Engine], choice: JudgeSpec, endpoint: Endpoint) -> dict[str, Any]:
+def _roles(
+    engines: set[types.Engine],
+    choice: JudgeSpec,
+    endpoint: Endpoint,
+    profiles: Mapping[types.Role, ModelProfile],
+) -> dict[str, Any]:
     roles = sorted({role for engine in engines for role in engine_roles(engine)})
-    return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
+    return {role: _role(role, choice, endpoint, profiles[role]) for role in roles}
 
 
-def _sampling(role: types.Role, choice: JudgeSpec, endpoint: Endpoint) -> types.Sampling:
-    model = model_of(role, choice=choice, endpoint=endpoint)
-    return default_sampling(
+def _role(role: types.Role, choice: JudgeSpec, endpoint: Endpoint, profile: ModelProfile) -> dict[str, Any]:
+    sampling = default_sampling(
         role=role,
-        kind=model_kind(model=model, endpoint=endpoint),
+        profile=profile,
         endpoint=endpoint.id,
-        model=model,
+        model=model_of(role, choice=choice, endpoint=endpoint),
         samples=choice.samples,
         temperature=choice.temperatures.get(role),
         effort=choice.efforts.get(role, ""),
         logprobs=choice.logprobs,
     )
+    # Missing without further fields: such a judge keeps its fingerprint.
+    return {name: value for name, value in asdict(sampling).items() if name != "extra" or value}
 
 
 def _reasoning_models(roles: Mapping[str, Any]) -> str:

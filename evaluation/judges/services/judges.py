@@ -7,9 +7,17 @@ from django.db import transaction
 
 from evaluation.core import types
 from evaluation.core.hashing import canonical, text_hash
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.sampling_defaults import sent_differences
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import Ingredients, groups_of, judge_config, snapshot_hash
+from evaluation.judges.queries.configs import (
+    Ingredients,
+    groups_of,
+    judge_config,
+    role_profiles,
+    snapshot_hash,
+)
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (
     KnowledgeSnapshot,
@@ -46,7 +54,8 @@ def judge_ensure(
     )
     snapshot = _snapshot_ensure(ingredients)
     groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
-    config = judge_config(choice, endpoint, groups, ingredients, snapshot)
+    profiles = role_profiles(choice=choice, endpoint=endpoint)
+    config = judge_config(choice, endpoint, groups, ingredients, snapshot, profiles)
     fingerprint = text_hash(canonical(config))
     judge, created = Judge.objects.get_or_create(
         fingerprint=fingerprint,
@@ -99,3 +108,11 @@ def _prompts_create(
         for number, (_, keys) in enumerate(groups)
         for key in keys
     )
+
+
+def judge_sent(judge: Judge, profiles: Mapping[str, ModelProfile]) -> None:
+    """Record where a judge's requests differ from its configuration, by model and parameter."""
+    sent = sent_differences(judge.config.get("roles", {}), profiles)
+    if sent != judge.sent:
+        judge.sent = sent
+        judge.save(update_fields=["sent"])

@@ -200,7 +200,7 @@ class _Step:
             batch.file_id = self._client.find_file(f"{name}.jsonl", since=batch.created_at)
             if not batch.file_id:
                 with tempfile.TemporaryFile() as file:
-                    batch_file_write(batch, file, self._plan.endpoint)
+                    batch_file_write(batch, file, self._plan.profiles)
                     file.seek(0)
                     batch.file_id = self._client.upload(f"{name}.jsonl", file)
             batch.state = Batch.State.UPLOADED
@@ -227,7 +227,7 @@ class _Step:
         Batch.objects.filter(pk=batch.pk).update(polled_at=timezone.now())
         if status.state == "working":
             return
-        collector = Collector(batch, self._plan.prices)
+        collector = Collector(batch, self._plan.prices, self._plan.profiles)
         for file_id in filter(None, (status.output, status.errors)):
             collector.store(self._client.answers(file_id))
         collector.end(complete=status.state == "completed")

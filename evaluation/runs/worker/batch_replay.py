@@ -98,7 +98,7 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
 
     Units that still wait are open again afterwards.
     """
-    files, last = Files(run, plan.endpoint, plan.prices), 0
+    files, last = Files(run, plan.endpoint, plan.prices, plan.profiles), 0
     opening = None if run.budget_usd is None else _Opening(run, plan)
     prefixes: dict[str, Prefixes] = {}
     while works := _take(run, lease_id, after=last):
@@ -153,7 +153,8 @@ class _Opening:
 
     async def _worst(self, model: _StoredOnly) -> WorstCase:
         keys = [criterion.key for criterion in self._plan.groups[model.work.group].criteria]
-        worst = WorstCase(self._plan.prices, keys, model.find, share=BATCH_SHARE)
+        plan = self._plan
+        worst = WorstCase(plan.prices, keys, model.find, share=BATCH_SHARE, profiles=plan.profiles)
         await _judge(model, by=worst)
         return worst
 

@@ -1,6 +1,6 @@
 """Batches in the database: which request is in which file, and its outcome."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -13,13 +13,16 @@ from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import PromptMessage, Reply, Request
+from evaluation.endpoints.core.profile import ModelProfile
+from evaluation.endpoints.services import model_learn
 from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
 from evaluation.gateway.budget import cost_without_answer, reserve, settle, worst_cost
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, request_settings, storable
-from evaluation.gateway.model import request_body
+from evaluation.gateway.model import MOST_REWRITTEN, request_body
 from evaluation.gateway.prices import BATCH_SHARE, Price, cost
+from evaluation.gateway.refusals import lesson
 from evaluation.gateway.retries import attempts_allowed, decide
 from evaluation.gateway.rows import Fields, rows_update
 from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock
@@ -66,6 +69,7 @@ class Files:
     run: Run
     endpoint: Endpoint
     prices: dict[str, Price]
+    profiles: Mapping[str, ModelProfile]
     asked: int = 0
     waiting: int = 0
     over_budget: bool = False
@@ -108,12 +112,17 @@ class Files:
 
     def _worst(self, request: Request) -> Decimal | None:
         """Return the highest possible cost; None without a budget, which reserves nothing."""
-        full = None if self.run.budget_usd is None else worst_cost(request, self.prices)
+        if self.run.budget_usd is None:
+            return None
+        full = worst_cost(request, self.prices, profile=self._profile(request))
         return None if full is None else full * BATCH_SHARE
+
+    def _profile(self, request: Request) -> ModelProfile:
+        return self.profiles.get(request.model) or ModelProfile()
 
     def _room(self, one: Question) -> Batch:
         """Return the batch for this request: a file has one model and a size limit."""
-        size = len(request_line(one.key, request_body(one.request, self.endpoint)))
+        size = len(request_line(one.key, request_body(one.request, self._profile(one.request))))
         file = self._files.get(one.request.model)
         if file is None or file.batch.requests >= MOST_REQUESTS or file.bytes + size > MOST_BYTES:
             batch = Batch.objects.create(run=self.run, endpoint=self.endpoint.id)
@@ -162,7 +171,7 @@ def _numbers(calls: dict[str, ModelCall]) -> dict[int, int]:
     return dict(rows.annotate(last=Max("number")).values_list("call", "last"))
 
 
-def batch_file_write(batch: Batch, file: BinaryIO, endpoint: Endpoint) -> None:
+def batch_file_write(batch: Batch, file: BinaryIO, profiles: Mapping[str, ModelProfile]) -> None:
     """Write the file of a batch's requests from the record: the same before and after a crash."""
     attempts = batch.attempts.filter(ended_at=None).order_by("id").select_related("call")
     for chunk in _chunks(attempts.iterator(chunk_size=CHUNK)):
@@ -170,13 +179,18 @@ def batch_file_write(batch: Batch, file: BinaryIO, endpoint: Endpoint) -> None:
         digests = {digest for call in calls for _, row in call.parts for digest in row}
         texts = {digest: block.text for digest, block in TextBlock.objects.in_bulk(digests).items()}
         for call in calls:
-            file.write(request_line(call.key, request_body(_request(call, texts), endpoint)))
+            file.write(
+                request_line(
+                    call.key, request_body(_request(call, texts), profiles.get(call.model) or ModelProfile())
+                )
+            )
 
 
-def _request(call: ModelCall, texts: dict[str, str]) -> Request:
-    """Return a stored question as it was asked."""
+def _request(call: ModelCall, texts: Mapping[str, str] | None) -> Request:
+    """Return a stored question as it was asked; its messages are empty without texts."""
     settings = call.settings
-    messages = (PromptMessage(role, tuple(texts[digest] for digest in row)) for role, row in call.parts)
+    parts = call.parts if texts is not None else []
+    messages = (PromptMessage(role, tuple((texts or {})[digest] for digest in row)) for role, row in parts)
     return Request(
         role=call.role,
         step=1,
@@ -190,6 +204,7 @@ def _request(call: ModelCall, texts: dict[str, str]) -> Request:
         schema=settings.get("schema"),
         reasoning_effort=settings.get("reasoning_effort"),
         logprobs=bool(settings.get("logprobs")),
+        extra=settings.get("extra"),
     )
 
 
@@ -203,9 +218,14 @@ class Collector:
 
     batch: Batch
     prices: dict[str, Price]
+    profiles: dict[str, ModelProfile]
     given_up: dict[str, Reply] = field(default_factory=dict)
     answered: int = 0
     trouble: str = ""
+    _asked_with: dict[str, ModelProfile] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._asked_with = dict(self.profiles)
 
     def store(self, answers: Iterator[AnswerLine]) -> None:
         """Store every line, some hundred in a transaction; lines stored before a crash are skipped."""
@@ -282,6 +302,8 @@ class Collector:
     def _settle_call(self, attempt: Attempt, outcome: Outcome, tries: int) -> bool:
         """Store a call's answer, or give the call up; False if it is asked again or had an answer."""
         call = attempt.call
+        if tries < MOST_REWRITTEN and self._learned(call, outcome):
+            return False
         decision = decide(outcome=outcome, attempt=tries, seed=call.key)
         if decision.action == "stop":
             self.trouble = f"{self.batch.endpoint}: {outcome.error}"
@@ -297,6 +319,20 @@ class Collector:
         call.prompt_tokens, call.cached_tokens = outcome.prompt_tokens, outcome.cached_tokens
         call.completion_tokens, call.cost_usd = outcome.completion_tokens, attempt.cost_usd
         call.answered_at = attempt.ended_at
+        return True
+
+    def _learned(self, call: ModelCall, outcome: Outcome) -> bool:
+        """Learn what the model refused; return whether the next wave asks anew."""
+        if outcome.kind not in ("bad_request", "too_long"):
+            return False
+        asked_with = self._asked_with.get(call.model) or ModelProfile()
+        if self.profiles.get(call.model, asked_with) == asked_with:
+            body = request_body(_request(call, None), asked_with)
+            changes = lesson(outcome.refusal, body=body, profile=asked_with)
+            if not changes:
+                return False
+            self.profiles[call.model] = asked_with.learn(changes)
+            model_learn(endpoint=call.endpoint, model=call.model, changes=changes)
         return True
 
     def _give_up(self, attempt: Attempt, error: str) -> None:

@@ -11,6 +11,7 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.worker.leases import has_suspects, units_release
@@ -43,6 +44,8 @@ def run_execute(
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise
+    finally:
+        judge_sent(run.judge, plan.profiles)
     run_settle(run, trouble=trouble, waits=waits and not trouble.lasting)
     return run
 

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from common.problems import InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
+from evaluation.endpoints.queries import model_profiles
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
@@ -32,12 +33,13 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         )
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
-    return Plan(
+    plan = Plan(
         run_id=run.pk,
         replicate=run.replicate,
         samples=run.judge.config.get("samples", 1),
         audit=float(run.options.get("audit") or 0),
         fingerprint=run.judge.fingerprint,
+        began=run.units_done > 0,
         budget_usd=run.budget_usd,
         groups=judge_groups(run.judge, prompts),
         criterion_ids={prompt.criterion.key: prompt.criterion_id for prompt in prompts},
@@ -51,6 +53,8 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )
+    plan.profiles.update(model_profiles(endpoint=endpoint.id, models=plan.models))
+    return plan
 
 
 def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:

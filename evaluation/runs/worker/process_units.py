@@ -13,6 +13,7 @@ from typing import Self
 from django.db import InterfaceError, OperationalError
 
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Setup
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
@@ -65,7 +66,7 @@ class Plan:
     """Everything a worker needs besides the units; loaded once, before the loop starts.
 
     The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects`, only
-    units are taken that were in work when workers died.
+    units are taken that were in work when workers died. `began`: units were judged before.
     """
 
     run_id: int
@@ -85,6 +86,8 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     broker_url: str = ""
     suspects: bool = False
+    profiles: dict[str, ModelProfile] = field(default_factory=dict)
+    began: bool = False
 
     @property
     def models(self) -> set[str]:
@@ -205,6 +208,7 @@ async def gateway_open(
             prices=plan.prices,
             timeout=plan.timeout,
             budget_usd=plan.budget_usd,
+            profiles=plan.profiles,
         )
 
 
@@ -322,7 +326,9 @@ class _UnitWorkers:
             plan.run_id,
             work.unit_id,
             first_sample=self._first_sample,
-            cache_key=f"{plan.fingerprint}:{work.group}",
+            cache_key=plan.fingerprint,
+            chat_id=work.chat_id,
+            run_began=plan.began,
         )
         placebo = group.setup.ablation == "placebo_briefs"
         other = await self._placebo_chat(work) if placebo else None

@@ -10,7 +10,8 @@ from functools import partial
 from django.conf import settings
 
 from evaluation.core.types import Reply, Request, Sampling, Setup
-from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
+from evaluation.endpoints.queries import model_profile, model_profiles
+from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
@@ -38,10 +39,11 @@ class QuestionEstimate:
 def question_estimate(request: Request) -> QuestionEstimate:
     """Return the tokens and cost of a question; one query. Raises PriceFileError."""
     stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
+    profile = model_profile(endpoint=request.endpoint, model=request.model)
     return QuestionEstimate(
         prompt_tokens=prompt_tokens_at_most(request),
-        completion_tokens=request.max_tokens,
-        cost_usd=worst_cost(request, current_prices()),
+        completion_tokens=token_limit(request, profile),
+        cost_usd=worst_cost(request, current_prices(), profile=profile),
         answered=stored.exists(),
     )
 
@@ -94,7 +96,7 @@ def _plan(request: Request) -> Plan:
     if endpoint.id != request.endpoint:
         raise EndpointChanged(f"this request uses {request.endpoint}, but the settings name {endpoint.id}")
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
-    return Plan(
+    plan = Plan(
         run_id=0,
         replicate=0,
         groups={0: Group((), Setup("direct", {"direct": sampling}))},
@@ -108,3 +110,5 @@ def _plan(request: Request) -> Plan:
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )
+    plan.profiles.update(model_profiles(endpoint=endpoint.id, models=plan.models))
+    return plan

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import GroupResult, Model, Reply, Request
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.budget import (
     BudgetReached,
     budget_reached,
@@ -58,13 +59,15 @@ class WorstCase:
     total: Decimal = Decimal(0)
     dearest: Decimal = Decimal(0)
     stored: int = 0
+    profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
 
     async def complete(self, request: Request) -> Reply:
         if self.find is not None and (reply := await self.find(request)) is not None:
             self.stored += 1
             return reply
         if request.role != "formatter":
-            cost = (worst_cost(request, self.prices) or Decimal(0)) * self.share
+            profile = self.profiles.get(request.model)
+            cost = (worst_cost(request, self.prices, profile=profile) or Decimal(0)) * self.share
             self.total += cost
             self.dearest = max(self.dearest, cost)
         prose = "word " * (request.max_tokens * CHARS_A_TOKEN // 5)
@@ -134,12 +137,12 @@ class UnitBudget:
         async with self._measuring:  # the first unit is measured while the others wait
             if await self._opens_unmeasured(unit_id):
                 return True
-            worst = WorstCase(self.gateway.prices, keys)
+            worst = WorstCase(self.gateway.prices, keys, profiles=self.gateway.profiles)
             await judge(worst)
             self._dearest = max(self._dearest, worst.total)
         if await self._fits(unit_id, worst):
             return True
-        worst = WorstCase(self.gateway.prices, keys, self._find)
+        worst = WorstCase(self.gateway.prices, keys, self._find, profiles=self.gateway.profiles)
         await judge(worst)
         return await self._wait(unit_id, worst)
 

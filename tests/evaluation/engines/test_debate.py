@@ -109,8 +109,6 @@ def test_order_of_briefs_is_fixed_for_a_chat_and_differs_between_chats() -> None
     "lost",
     [
         Reply("refused", ""),
-        answered("  "),
-        Reply("failed", "", "the answer is empty"),
         answered("VERDICTS\npolite: TRUE"),
     ],
 )
@@ -139,7 +137,14 @@ def test_brief_cut_off_twice_is_no_brief() -> None:
     verdict = only(judged(model, engine="debate").verdicts)
     assert "half a cas" not in model.prompt("judge")
     assert verdict.flags == ("one_sided", "no_customer_brief")
-    assert [request.max_tokens for request in model.asked("customer")] == [350, 700]
+    assert [request.max_tokens for request in model.asked("customer")] == [350, 1400]
+
+
+@pytest.mark.parametrize("empty", [answered("  "), Reply("failed", "", "empty: the answer is empty")])
+def test_an_empty_brief_is_asked_for_once_more_with_four_times_the_room(empty: Reply) -> None:
+    model = debate(customer=[empty, answered("Now a case.")], support=[answered("s")])
+    assert "one_sided" not in only(judged(model, engine="debate").verdicts).flags
+    assert [request.max_tokens for request in model.asked("customer")] == [350, 1400]
 
 
 def test_no_brief_at_all_is_not_called_one_sided() -> None:

@@ -60,17 +60,17 @@ def test_direct_bad_reply_is_the_state_of_every_verdict_and_goes_to_no_formatter
     assert roles(model) == ["direct"]
 
 
-def test_empty_answer_is_failed() -> None:
-    result = judged(Script({"direct": [answered(" \n")]}), engine="direct")
+def test_an_answer_that_is_empty_twice_is_failed() -> None:
+    result = judged(Script({"direct": [answered(" \n"), answered("")]}), engine="direct")
     assert (only(result.verdicts).state, only(result.verdicts).value) == ("failed", None)
 
 
-def test_cut_off_answer_is_asked_again_with_double_room_and_never_read() -> None:
+def test_cut_off_answer_is_asked_again_with_four_times_the_room_and_never_read() -> None:
     cut = Reply("cut_off", "VERDICTS\npolite: TRUE")
     model = Script({"direct": [cut, verdicts(polite="FALSE")]})
     result = judged(model, engine="direct")
     assert only(result.verdicts).value is False
-    assert [request.max_tokens for request in model.requests] == [650, 1300]
+    assert [request.max_tokens for request in model.requests] == [650, 2600]
     assert model.requests[0].messages == model.requests[1].messages
     assert [(use.role, use.step) for use in result.calls] == [("direct", 1), ("direct", 2)]
 
@@ -80,6 +80,7 @@ def test_answer_cut_off_twice_is_cut_off() -> None:
     model = Script({"direct": [cut, cut]})
     verdict = only(judged(model, engine="direct").verdicts)
     assert (verdict.state, verdict.value, roles(model)) == ("cut_off", None, ["direct", "direct"])
+    assert "also with 2,600 tokens; set `room` of this model higher" in verdict.explanation
 
 
 def test_quote_that_is_not_in_the_chat_is_flagged() -> None:
@@ -167,7 +168,7 @@ def test_contradictory_block_goes_to_the_formatter_and_is_remembered() -> None:
 
 @pytest.mark.parametrize("text", [UNCLEAR, "{}", "not json", ""])
 def test_formatter_without_a_conclusion_leaves_the_verdict_unparsed(text: str) -> None:
-    model = Script({"direct": [answered("Hard to say.")], "formatter": [answered(text)]})
+    model = Script({"direct": [answered("Hard to say.")], "formatter": [answered(text)] * 2})
     verdict = only(judged(model, engine="direct").verdicts)
     assert (verdict.state, verdict.value, verdict.read_by) == ("unparsed", None, "formatter")
 

@@ -22,6 +22,8 @@ from evaluation.core.types import (
     VerdictResult,
     Votes,
 )
+from evaluation.endpoints.core.known_models import known_profile
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.client import EndpointClient, Outcome
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import Ask, CallUsed, Ended, Ledger, OpenedCall, call_key
@@ -247,19 +249,20 @@ def test_the_content_key_of_a_plain_request_is_what_it_always_was() -> None:
 def test_what_changes_the_answer_changes_the_key_and_is_sent(more: dict[str, object]) -> None:
     plain, other = asking("one"), asking("one", **more)
     assert call_key(plain, sample=0) != call_key(other, sample=0)
-    body = request_body(other, ELSEWHERE)
+    body = request_body(other, ModelProfile())
     assert body.items() >= more.items()
     assert body.get("top_logprobs") == (5 if "logprobs" in more else None)
     assert not body.keys() & {"prompt_cache_key"}
 
 
-def test_only_openai_gets_the_key_of_common_prefixes() -> None:
-    request, group = asking("one"), f"{'f' * 64}:12"
-    named = request_body(request, OPENAI, cache_key=group)["prompt_cache_key"]
+def test_a_model_that_takes_it_gets_the_key_of_common_prefixes() -> None:
+    openai = known_profile(endpoint=OPENAI.id, model="gpt-4.1-mini")
+    request, judge = asking("one"), "f" * 80
+    named = request_body(request, openai, cache_key=judge)["prompt_cache_key"]
     assert len(named) <= 64
-    assert named == request_body(asking("two"), OPENAI, cache_key=group)["prompt_cache_key"]
-    assert named != request_body(request, OPENAI, cache_key=f"{'f' * 64}:13")["prompt_cache_key"]
-    assert "prompt_cache_key" not in request_body(request, ELSEWHERE, cache_key=group)
+    assert named == request_body(asking("two"), openai, cache_key=judge)["prompt_cache_key"]
+    assert named != request_body(request, openai, cache_key="e" * 80)["prompt_cache_key"]
+    assert "prompt_cache_key" not in request_body(request, ModelProfile(), cache_key=judge)
 
 
 def test_a_cost_is_kept_to_twelve_places() -> None:

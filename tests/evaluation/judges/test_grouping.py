@@ -3,17 +3,20 @@
 import json
 from itertools import permutations
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from evaluation.core.grouping import Groupable, Grouping, group_criteria
 from evaluation.core.types import Engine
+from evaluation.endpoints.core.known_models import known_profile
+from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core.roles import NAMES, engine_roles
-from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
-from tests.factories.scripted_model import default_roles
+from evaluation.judges.core.sampling_defaults import default_sampling, not_taken
+from tests.factories.scripted_model import PLAIN, default_roles
 
 PROMPTS = Path(__file__).parents[3] / "evaluation" / "prompts" / "shipped"
+OPENAI_REASONS = known_profile(endpoint="https://api.openai.com/v1", model="o3")
 RUBRIC = Path(__file__).parents[3] / "labeling" / "rubric" / "default_rubric.json"
 
 
@@ -55,21 +58,25 @@ def test_no_criteria_give_no_groups(mode: Grouping) -> None:
 
 
 @pytest.mark.parametrize("engine", get_args(Engine))
-@pytest.mark.parametrize("kind", get_args(ModelKind))
-def test_every_role_of_an_engine_has_settings(engine: Engine, kind: ModelKind) -> None:
-    roles = default_roles(engine=engine, kind=kind, endpoint="e", model="m")
+@pytest.mark.parametrize(
+    ("endpoint", "profile"), [("e", PLAIN), ("e", ModelProfile(reasons=True)), ("embedded:f", PLAIN)]
+)
+def test_every_role_of_an_engine_has_settings(engine: Engine, endpoint: str, profile: ModelProfile) -> None:
+    roles = default_roles(engine=engine, profile=profile, endpoint=endpoint, model="m")
     assert set(roles) == set(engine_roles(engine))
     assert all(sampling.room(2) > sampling.room(1) > 0 for sampling in roles.values())
 
 
 def test_room_grows_with_the_criteria() -> None:
-    sampling = default_sampling(role="direct", kind="standard", endpoint="e", model="m")
+    sampling = default_sampling(role="direct", profile=PLAIN, endpoint="e", model="m")
     assert (sampling.room(1), sampling.room(4)) == (650, 1700)
 
 
 def test_reasoning_models_get_an_effort_by_role_and_neither_temperature_nor_logprobs() -> None:
     roles = {
-        role: default_sampling(role=role, kind="reasoning", endpoint="e", model="gpt-5-mini", logprobs=True)
+        role: default_sampling(
+            role=role, profile=OPENAI_REASONS, endpoint="e", model="gpt-5-mini", logprobs=True
+        )
         for role in NAMES
     }
     assert {sampling.temperature for sampling in roles.values()} == {None}
@@ -89,20 +96,55 @@ def test_reasoning_models_get_an_effort_by_role_and_neither_temperature_nor_logp
     [("gpt-5", "minimal"), ("openai/gpt-5-nano", "minimal"), ("gpt-5.1", "low"), ("o3", "low")],
 )
 def test_formatter_asks_for_the_least_effort_that_its_model_knows(model: str, effort: str) -> None:
-    sampling = default_sampling(role="formatter", kind="reasoning", endpoint="e", model=model)
+    sampling = default_sampling(role="formatter", profile=OPENAI_REASONS, endpoint="e", model=model)
     assert sampling.reasoning_effort == effort
 
 
-@pytest.mark.parametrize("kind", ["standard", "embedded"])
-def test_other_models_get_a_temperature_and_no_effort(kind: ModelKind) -> None:
-    sampling = default_sampling(role="direct", kind=kind, endpoint="e", model="m", effort="high")
+def test_other_models_get_a_temperature_and_no_effort() -> None:
+    sampling = default_sampling(role="direct", profile=PLAIN, endpoint="e", model="m")
     assert (sampling.temperature, sampling.reasoning_effort) == (0.0, None)
 
 
+def test_a_chosen_setting_is_sent_unless_the_model_is_known_to_refuse_it() -> None:
+    refuses = ModelProfile(effort=False, temperature=False, logprobs=False)
+    chosen: dict[str, Any] = {
+        "role": "direct",
+        "model": "m",
+        "effort": "high",
+        "temperature": 0.3,
+        "logprobs": True,
+    }
+    unknown = default_sampling(profile=PLAIN, endpoint="e", **chosen)
+    assert (unknown.reasoning_effort, unknown.temperature, unknown.logprobs) == ("high", 0.3, True)
+    known = default_sampling(profile=refuses, endpoint="e", **chosen)
+    assert (known.reasoning_effort, known.temperature, known.logprobs) == (None, None, False)
+    assert not_taken(profile=PLAIN, **chosen) == []
+    assert not_taken(profile=refuses, **chosen) == [
+        "m takes no reasoning effort: high is not sent for the role First pass",
+        "m takes no temperature: 0.3 is not sent for the role First pass",
+        "m gives no token probabilities for the role First pass",
+    ]
+
+
+@pytest.mark.parametrize(("effort", "room"), [("low", 8_900), ("", 12_900), ("high", 24_900)])
+def test_a_model_that_reasons_gets_room_for_its_thoughts_by_effort(effort: str, room: int) -> None:
+    sampling = default_sampling(
+        role="direct", profile=OPENAI_REASONS, endpoint="e", model="o3", effort=effort
+    )
+    assert sampling.room(1) == room
+
+
+def test_a_model_that_reasons_without_an_effort_keeps_its_own_temperature() -> None:
+    sampling = default_sampling(
+        role="direct", profile=ModelProfile(reasons=True), endpoint="e", model="qwen3"
+    )
+    assert (sampling.temperature, sampling.reasoning_effort) == (None, None)
+
+
 def test_chosen_temperature_and_effort_replace_the_usual_ones() -> None:
-    warm = default_sampling(role="judge", kind="standard", endpoint="e", model="m", samples=3, temperature=0)
+    warm = default_sampling(role="judge", profile=PLAIN, endpoint="e", model="m", samples=3, temperature=0)
     assert warm.temperature == 0
-    hard = default_sampling(role="judge", kind="reasoning", endpoint="e", model="o3", effort="high")
+    hard = default_sampling(role="judge", profile=OPENAI_REASONS, endpoint="e", model="o3", effort="high")
     assert hard.reasoning_effort == "high"
 
 
@@ -110,13 +152,13 @@ def test_logprobs_are_asked_of_the_roles_that_give_verdicts() -> None:
     asked = {
         role
         for role in NAMES
-        if default_sampling(role=role, kind="standard", endpoint="e", model="m", logprobs=True).logprobs
+        if default_sampling(role=role, profile=PLAIN, endpoint="e", model="m", logprobs=True).logprobs
     }
     assert asked == {"direct", "reflector", "judge"}
 
 
 def test_more_samples_ask_for_variety_but_never_of_the_formatter() -> None:
-    roles = default_roles(engine="debate", kind="standard", endpoint="e", model="m", samples=3)
+    roles = default_roles(engine="debate", endpoint="e", model="m", samples=3)
     assert {role: sampling.temperature for role, sampling in roles.items()} == {
         "customer": 0.7,
         "support": 0.7,

@@ -114,7 +114,10 @@ SAME: dict[str, tuple[JudgeSpec, JudgeSpec]] = {
     "an embedding model where nothing is retrieved": (DIRECT, replace(DIRECT, embedding_model="e-1")),
     "an ablation of briefs that nobody writes": (DIRECT, replace(DIRECT, ablation="no_briefs")),
     "a model for a role the engine has not": (DIRECT, replace(DIRECT, models={"judge": "m-2"})),
-    "an effort for a model that takes none": (DIRECT, replace(DIRECT, efforts={"direct": "high"})),
+    "an effort for a model that takes none": (
+        replace(DIRECT, model="grok-4"),
+        replace(DIRECT, model="grok-4", efforts={"direct": "high"}),
+    ),
     "a temperature for a model that takes none": (
         THINKING,
         replace(THINKING, temperatures={"direct": 0.3}),

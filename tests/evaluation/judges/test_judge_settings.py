@@ -12,7 +12,7 @@ from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import model_kind, model_of
+from evaluation.judges.queries.configs import model_of
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
@@ -87,8 +87,8 @@ def test_models_temperatures_and_efforts_go_by_role(criteria: list[Criterion]) -
         "formatter": "clerk",
     }
     assert (roles["customer"].temperature, roles["customer"].reasoning_effort) == (None, "high")
-    assert (roles["support"].temperature, roles["support"].reasoning_effort) == (0.9, None)
-    assert (roles["customer"].max_tokens, roles["support"].max_tokens) == (3000, 100)
+    assert (roles["support"].temperature, roles["support"].reasoning_effort) == (0.9, "high")
+    assert (roles["customer"].max_tokens, roles["support"].max_tokens) == (24_100, 100)
 
 
 def test_a_judge_is_known_by_the_models_that_reason(criteria: list[Criterion]) -> None:
@@ -125,25 +125,13 @@ def test_embedded_model_answers_every_role() -> None:
     assert not models & {"gpt", "o3"}
 
 
-@pytest.mark.parametrize(
-    ("model", "kind"),
-    [
-        ("o3", "reasoning"),
-        ("o4-mini", "reasoning"),
-        ("gpt-5-nano", "reasoning"),
-        ("gpt-5.1", "reasoning"),
-        ("openai/o3", "reasoning"),
-        ("openai/gpt-5-mini", "reasoning"),
-        ("gpt-5-chat-latest", "standard"),
-        ("gpt-5.1-chat-latest", "standard"),
-        ("gpt-4.1-mini", "standard"),
-        ("olmo-2", "standard"),
-        ("yolo3", "standard"),
-    ],
-)
-def test_kind_of_a_model_follows_from_its_name(model: str, kind: str) -> None:
-    assert model_kind(model=model, endpoint=ENDPOINT) == kind
-    assert model_kind(model=model, endpoint=EMBEDDED) == "embedded"
+def test_beside_a_model_that_reasons_the_formatter_is_a_cheap_one_of_the_vendor(settings: Settings) -> None:
+    settings.LACE_REASONING_MODEL = settings.LACE_FORMATTER_MODEL = ""
+    openai = resolve_endpoint(base_url="https://api.openai.com/v1", api_key="k")
+    dear, own = JudgeSpec("direct", model="o3"), JudgeSpec("direct", model="o3", formatter="gpt-4o")
+    assert model_of("formatter", choice=dear, endpoint=openai) == "gpt-4.1-mini"
+    assert model_of("formatter", choice=own, endpoint=openai) == "gpt-4o"
+    assert model_of("formatter", choice=dear, endpoint=ENDPOINT) == "o3"  # no cheap one is known there
 
 
 @pytest.mark.django_db(transaction=True)

@@ -101,7 +101,7 @@ def test_of_two_that_pause_at_once_one_is_refused(settings: Settings) -> None:
 
 
 def test_resume_opens_failed_units_again(settings: Settings) -> None:
-    with answering(settings, lambda body: StubReply(status=400)) as stub:
+    with answering(settings, lambda body: StubReply(raw=b"[]")) as stub:
         run = launched(workspace("polite", chats=2))
         process_units(run.pk)
         run.refresh_from_db()

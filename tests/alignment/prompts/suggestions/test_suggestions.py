@@ -104,7 +104,7 @@ def test_the_judges_role_of_the_chosen_profile_names_the_model(
     suggest(row.pk)
     (request,) = reviser.requests
     assert (request["model"], request["reasoning_effort"]) == ("o3-large", "medium")
-    assert "temperature" not in request and request["max_tokens"] > 12_000
+    assert "temperature" not in request and request["max_completion_tokens"] > 12_000
 
 
 def test_the_authors_own_draft_is_what_is_revised(
