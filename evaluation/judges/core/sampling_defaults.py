@@ -150,7 +150,7 @@ def sent_differences(
                 ("reasoning_effort", profile.effort),
                 ("logprobs", profile.logprobs),
             )
-            if takes is False and settings.get(name) not in (None, False)
+            if takes is False and settings.get(name) is not None and settings[name] is not False
         }
         if profile.source("token_limit") == "learned":
             changed["max_tokens"] = profile.token_limit
