@@ -15,7 +15,7 @@ from evaluation.runs.worker.time_slices import NextSlice, enqueue_answered, run_
 log = logging.getLogger(__name__)
 
 # Units in flight have a request or two before them when a time slice ends; after that the worker is stuck.
-SOFT_SECONDS = 60 + 2 * settings.LACE_REQUEST_TIMEOUT
+SOFT_SECONDS = 60 + 2 * max(settings.LACE_REQUEST_TIMEOUT, settings.LACE_REASONING_TIMEOUT)
 HARD_SECONDS = SOFT_SECONDS + 30
 # Set when this process was told to stop: it starts nothing more.
 STOPPING = threading.Event()

@@ -309,6 +309,8 @@ LACE_MAX_IN_FLIGHT = positive("LACE_MAX_IN_FLIGHT", default=16)
 LACE_REQUESTS_PER_MINUTE = positive_or_none("LACE_REQUESTS_PER_MINUTE")
 LACE_TOKENS_PER_MINUTE = positive_or_none("LACE_TOKENS_PER_MINUTE")
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)
+# Of models that reason before they answer.
+LACE_REASONING_TIMEOUT = positive("LACE_REASONING_TIMEOUT", default=600)
 LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
 LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)

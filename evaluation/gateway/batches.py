@@ -71,12 +71,11 @@ class BatchClient:
 
     def __init__(self, endpoint: Endpoint, *, timeout: float) -> None:
         self._endpoint = endpoint
-        headers = {"Accept-Encoding": "identity"}
-        if endpoint.api_key:
-            headers["Authorization"] = f"Bearer {endpoint.api_key}"
+        headers = {"Accept-Encoding": "identity"} | endpoint.headers
         self._http = httpx2.Client(
             base_url=endpoint.base_url,
             headers=headers,
+            params=httpx2.QueryParams(endpoint.query),
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
             follow_redirects=False,
         )

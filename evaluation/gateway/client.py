@@ -87,9 +87,7 @@ class EndpointClient:
         self._http: httpx2.AsyncClient | None = None
         self._base_url = ""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if endpoint.api_key:
-            headers["Authorization"] = f"Bearer {endpoint.api_key}"
-        self._headers = httpx2.Headers(headers)
+        self._headers = httpx2.Headers(headers | endpoint.headers)
 
     async def __aenter__(self) -> Self:
         # The SDK's transport is bound to the running loop, so it is made here and not in __init__.
@@ -147,7 +145,7 @@ class EndpointClient:
         # and every status is read here.
         request = httpx2.Request(
             "POST",
-            httpx2.URL(self._base_url + path),
+            httpx2.URL(self._endpoint.url(path, base_url=self._base_url)),
             headers=self._headers,
             content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
             extensions={"timeout": httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)).as_dict()},

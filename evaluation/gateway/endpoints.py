@@ -1,5 +1,6 @@
 """Resolves which endpoint answers: the one in the settings, or the embedded model."""
 
+import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
@@ -7,6 +8,7 @@ from common.problems import InputProblem
 from evaluation.gateway.embedded import model_sha256
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
+_API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -20,25 +22,43 @@ class Endpoint:
 
     `id` is part of every call's content address: the normalised base URL, or `embedded:` + SHA-256 of the
     GGUF, never the embedded server's changing port. `base_url` is empty for the embedded model; callers get
-    it from `embedded.ensure_running`. An empty `api_key` sends no Authorization header.
+    it from `embedded.ensure_running`. `query` follows every path: Azure's classic addresses name a version
+    of the API there.
     """
 
     id: str
     base_url: str
     api_key: str = field(repr=False)
     embedded: bool
+    query: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the header that holds the key; none without a key."""
+        if not self.api_key:
+            return {}
+        # Azure's classic addresses take a key in a header of its own; a Bearer token is another thing there.
+        return {"api-key": self.api_key} if self.query else {"Authorization": f"Bearer {self.api_key}"}
+
+    def url(self, path: str, *, base_url: str = "") -> str:
+        """Return the address of a path, such as /chat/completions."""
+        return f"{base_url or self.base_url}{path}{f'?{self.query}' if self.query else ''}"
 
 
 def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
     """Return the endpoint that OPENAI_BASE_URL and OPENAI_API_KEY name; the embedded model without both.
 
-    A key alone means api.openai.com; a URL alone needs no key. Raises EndpointError or EmbeddedModelMissing.
+    A key alone means api.openai.com; a URL alone needs no key. The version of Azure's API is no part of the
+    id: stored answers stay valid. Raises EndpointError or EmbeddedModelMissing.
     """
     url, key = (base_url or "").strip(), _checked_key((api_key or "").strip())
     if not url and not key:
         return Endpoint(id=f"embedded:{model_sha256()}", base_url="", api_key="", embedded=True)
-    url = normalise_base_url(url or OPENAI_BASE_URL)
-    return Endpoint(id=url, base_url=url, api_key=key, embedded=False)
+    address, _, query = (url or OPENAI_BASE_URL).partition("?")
+    if query and not _API_VERSION.fullmatch(query):
+        raise EndpointError("OPENAI_BASE_URL may hold ?api-version=… after its path, and no other ?")
+    url = normalise_base_url(address)
+    return Endpoint(id=url, base_url=url, api_key=key, embedded=False, query=query)
 
 
 def normalise_base_url(url: str) -> str:

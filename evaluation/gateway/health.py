@@ -23,11 +23,12 @@ def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> C
     """Request the model list once. Any answer except a refused key or a server error counts as healthy."""
     try:
         base_url = locate() if locate else endpoint.base_url
-        headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
         with httpx2.Client(
             timeout=SECONDS, follow_redirects=False, trust_env=not endpoint.embedded
         ) as client:
-            status = client.get(f"{base_url}/models", headers=headers).status_code
+            status = client.get(
+                endpoint.url("/models", base_url=base_url), headers=endpoint.headers
+            ).status_code
     except EmbeddedModelError as error:
         return Check(False, str(error))
     except (httpx2.HTTPError, OSError):

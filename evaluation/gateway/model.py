@@ -44,8 +44,6 @@ ASKED_ELSEWHERE_SECONDS = 0.5
 # The longest prompt_cache_key that OpenAI accepts.
 CACHE_KEY_LENGTH = 64
 TOP_LOGPROBS = 5
-# Seconds for an answer of a model that reasons, at least.
-REASONING_TIMEOUT = 600.0
 # How often a request is written anew after a refused parameter.
 MOST_REWRITTEN = 8
 
@@ -66,6 +64,7 @@ class Gateway:
     prices: Mapping[str, Price]
     timeout: float
     budget_usd: Decimal | None = None
+    reasoning_timeout: float = 0.0
     profiles: dict[str, ModelProfile] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     first_answers: FirstAnswers = field(default_factory=FirstAnswers)
@@ -83,7 +82,7 @@ class Gateway:
     def seconds(self, model: str) -> float:
         """Return how long to wait for a model's answer."""
         profile = self.profile(model)
-        usual = max(self.timeout, REASONING_TIMEOUT) if profile.reasons else self.timeout
+        usual = max(self.timeout, self.reasoning_timeout) if profile.reasons else self.timeout
         return usual if profile.timeout is None else float(profile.timeout)
 
     async def learn(self, model: str, changes: Mapping[str, Any]) -> None:

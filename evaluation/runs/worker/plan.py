@@ -50,6 +50,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         # The embedded server has one slot: a second call in flight would only wait there.
         max_in_flight=1 if endpoint.embedded else in_flight,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )

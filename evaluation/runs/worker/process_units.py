@@ -88,6 +88,7 @@ class Plan:
     suspects: bool = False
     profiles: dict[str, ModelProfile] = field(default_factory=dict)
     began: bool = False
+    reasoning_timeout: float = 0.0
 
     @property
     def models(self) -> set[str]:
@@ -209,6 +210,7 @@ async def gateway_open(
             timeout=plan.timeout,
             budget_usd=plan.budget_usd,
             profiles=plan.profiles,
+            reasoning_timeout=plan.reasoning_timeout,
         )
 
 

@@ -107,6 +107,7 @@ def _plan(request: Request) -> Plan:
         locate=endpoint_locator(endpoint),
         max_in_flight=1,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )

@@ -39,6 +39,14 @@ def test_the_key_is_not_in_the_id_and_not_shown() -> None:
     assert pickle.loads(pickle.dumps(endpoint)) == endpoint  # noqa: S301 (our own bytes)
 
 
+def test_azures_classic_address_keeps_its_version_apart_and_takes_the_key_in_its_own_header() -> None:
+    url = "https://contoso.openai.azure.com/openai/deployments/prod-judge"
+    endpoint = resolve_endpoint(base_url=f"{url}?api-version=2024-10-21", api_key=KEY)
+    assert endpoint.id == endpoint.base_url == url
+    assert endpoint.url("/chat/completions") == f"{url}/chat/completions?api-version=2024-10-21"
+    assert endpoint.headers == {"api-key": KEY}
+
+
 @pytest.mark.parametrize(
     ("written", "normal"),
     [
@@ -64,6 +72,7 @@ def test_two_spellings_of_an_address_are_one_endpoint(written: str, normal: str)
         "https://user:word@host/v1",
         "https://word@host/v1",
         "https://host/v1?version=1",
+        "https://host/v1?api-version=2024-10-21&x=1",
         "https://host/v1#part",
         "https://host:99999/v1",
         "http://[::1/v1",
