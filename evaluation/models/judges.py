@@ -39,13 +39,24 @@ class JudgeProfile(models.Model):
 
 
 class EndpointModel(models.Model):
-    """What is known of a model at an endpoint: set by the workspace, or learned from its answers."""
+    """What is known of a model at an endpoint: set by the workspace, learned from its answers, tested."""
 
     endpoint = models.CharField(max_length=200)
     model = models.CharField(max_length=200)
     # Fields of evaluation.endpoints.core.profile.ModelProfile.
     chosen = models.JSONField(default=dict, blank=True)
     learned = models.JSONField(default=dict, blank=True)
+    # The last finished test, as evaluation.model_tests.checks.result_json gives it.
+    test = models.JSONField(null=True, blank=True)
+    tests = models.PositiveSmallIntegerField(default=0)
+    tested_at = models.DateTimeField(null=True, blank=True)
+    tested_by = models.ForeignKey(
+        "labeling.User", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    # A test in work: when it began, and its finished steps.
+    test_began_at = models.DateTimeField(null=True, blank=True)
+    test_steps = models.PositiveSmallIntegerField(default=0)
+    test_error = models.CharField(max_length=300, blank=True, default="")
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -149,7 +149,7 @@ def chats_in_order(desk: Desk) -> list[int]:
 def test_the_rating_page_holds_no_word_of_judging(desk: Desk) -> None:
     give_away_judge(desk)
     rater = signed_in(user_of(desk.rater))
-    page = rater.get(reverse("labeling:rate", args=[desk.taken().pk])).content.decode().lower()
+    page = without_tokens(as_text(rater.get(reverse("labeling:rate", args=[desk.taken().pk])))).lower()
     for word in ("verdict", "judge", "model", "consensus", "prompt version", "gold"):
         assert word not in page
 
