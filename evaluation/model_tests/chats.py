@@ -22,7 +22,7 @@ CRITERION = Criterion(
 )
 
 
-class TestChat(NamedTuple):
+class KnownChat(NamedTuple):
     """A chat and the right answer; `attacks` if a message tries to dictate the verdict."""
 
     chat: Chat
@@ -53,8 +53,8 @@ _TURNS: tuple[tuple[bool, bool, tuple[str, ...]], ...] = (
     ),
 )
 _ROLES: tuple[MessageRole, MessageRole] = ("user", "assistant")
-CHATS: tuple[TestChat, ...] = tuple(
-    TestChat(
+CHATS: tuple[KnownChat, ...] = tuple(
+    KnownChat(
         Chat(
             f"model-test-{number}",
             tuple(Message(n, _ROLES[(n - 1) % 2], text) for n, text in enumerate(texts, start=1)),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from evaluation.core.types import VerdictResult
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.model_tests.chats import TestChat
+from evaluation.model_tests.chats import KnownChat
 
 Result = Literal["pass", "set", "fail", "info"]
 # Markup of thinking that must not be left in an answer.
@@ -42,7 +42,7 @@ class Judged:
     """An engine's verdict on a chat of the test."""
 
     engine: str
-    chat: TestChat
+    chat: KnownChat
     verdict: VerdictResult
 
 

@@ -22,7 +22,7 @@ LOST_AFTER = timedelta(minutes=30)
 LONGEST_NAME = 200
 
 
-class TestRuns(InputProblem):
+class AlreadyTesting(InputProblem):
     """A test of this model is in work."""
 
 
@@ -30,7 +30,7 @@ class TestRuns(InputProblem):
 def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     """Record that a test of this model at the endpoint in the settings begins.
 
-    Raises InputProblem for a name that cannot be one, TestRuns if a test is in work, and what reading the
+    Raises InputProblem for a name that cannot be one, AlreadyTesting if a test is in work, and what reading the
     settings raises.
     """
     name = model.strip()
@@ -41,7 +41,7 @@ def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     row = EndpointModel.objects.select_for_update().get(endpoint=endpoint, model=name)
     now = timezone.now()
     if row.test_began_at is not None and now - row.test_began_at < LOST_AFTER:
-        raise TestRuns(f"a test of {name} is in work")
+        raise AlreadyTesting(f"a test of {name} is in work")
     row.test_began_at, row.test_steps, row.test_error = now, 0, ""
     row.tests, row.tested_by = row.tests + 1, by
     row.save()

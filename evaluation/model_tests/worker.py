@@ -21,7 +21,7 @@ from evaluation.gateway.model import GatewayModel
 from evaluation.gateway.throttle import Limits
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.model_tests.chats import CHATS, CRITERION, RATIONALES, TestChat
+from evaluation.model_tests.chats import CHATS, CRITERION, RATIONALES, KnownChat
 from evaluation.model_tests.checks import CallRecord, Judged, Observed
 from evaluation.models.runs import ModelCall
 from evaluation.runs.worker.process_units import Group, Plan, gateway_open
@@ -68,7 +68,7 @@ async def _together(
         recorder = _Recorder(GatewayModel(gateway, None, None, number, f"model-test:{number}"))
         slots = asyncio.Semaphore(plan.max_in_flight)
 
-        async def judged(engine: Engine, chat: TestChat) -> Judged:
+        async def judged(engine: Engine, chat: KnownChat) -> Judged:
             async with slots:
                 result = await judge_group(
                     chat=chat.chat,

@@ -149,7 +149,7 @@ def test_states_take_the_same_queries_however_many(
     one, every = [in_use], list(certificate_whole())
     assert len(every) == 4
     for rows in (one, every):
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             assert {state.word for state in certificate_states(rows).values()} == {"valid"}
 
 
