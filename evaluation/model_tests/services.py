@@ -30,8 +30,8 @@ class AlreadyTesting(InputProblem):
 def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     """Record that a test of this model at the endpoint in the settings begins.
 
-    Raises InputProblem for a name that cannot be one, AlreadyTesting if a test is in work, and what reading the
-    settings raises.
+    Raises InputProblem for a name that cannot be one, AlreadyTesting if a test is in work, and what
+    reading the settings raises.
     """
     name = model.strip()
     if not 0 < len(name) <= LONGEST_NAME or "\0" in name:
