@@ -4,13 +4,12 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from tqdm import tqdm
 
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from evaluation.gateway.current import current_endpoint
-from evaluation.gateway.embedded import EMBEDDED_MODEL
-from evaluation.judges.queries.configs import HOSTED_MODEL
+from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import model_of
 from evaluation.model_tests.services import model_test_begin, model_test_run
 from evaluation.model_tests.worker import STEPS
 
@@ -26,8 +25,7 @@ class Command(WorkbenchCommand):
         parser.add_argument("model", nargs="?", help="default: LACE_REASONING_MODEL")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hosted = settings.LACE_REASONING_MODEL or HOSTED_MODEL
-        usual = EMBEDDED_MODEL if current_endpoint().embedded else hosted
+        usual = model_of("direct", choice=JudgeSpec("direct"), endpoint=current_endpoint())
         row = model_test_begin(model=options["model"] or usual, by=None)
         self.note(f"{row.model} at {row.endpoint}")
         with tqdm(total=STEPS, unit="step", disable=None) as bar:

@@ -83,6 +83,12 @@ def test_a_good_model_passes_every_check_and_its_result_is_kept(settings: Settin
     assert not Verdict.objects.exists() and not Judge.objects.exists()
 
 
+def test_without_a_name_the_reasoning_model_of_the_settings_is_tested(settings: Settings) -> None:
+    with answering(settings, knowing(good)):
+        settings.LACE_REASONING_MODEL = "other-model"
+        assert run_test().answer["model"] == "other-model"
+
+
 def test_a_second_test_asks_anew(settings: Settings) -> None:
     with answering(settings, knowing(good)) as stub:
         run_test(MODEL)
