@@ -9,6 +9,7 @@ from celery import shared_task
 from celery.exceptions import Reject, SoftTimeLimitExceeded
 from django.conf import settings
 
+from evaluation.model_tests.services import TEST_MODEL, model_test_work
 from evaluation.runs.worker.enqueue import PROCESS_UNITS, run_enqueue
 from evaluation.runs.worker.time_slices import NextSlice, enqueue_answered, run_time_slice, wants_helper
 
@@ -17,6 +18,8 @@ log = logging.getLogger(__name__)
 # Units in flight have a request or two before them when a time slice ends; after that the worker is stuck.
 SOFT_SECONDS = 60 + 2 * max(settings.LACE_REQUEST_TIMEOUT, settings.LACE_REASONING_TIMEOUT)
 HARD_SECONDS = SOFT_SECONDS + 30
+# A model test asks a slow model for as long as this.
+TEST_SECONDS = 3600
 # Set when this process was told to stop: it starts nothing more.
 STOPPING = threading.Event()
 
@@ -47,6 +50,14 @@ def process_units(run_id: int, enqueued_at: str = "") -> None:
         then = NextSlice(again=True)
     if then.again:
         run_enqueue(run_id, wait=then.wait)
+
+
+@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
+    name=TEST_MODEL, soft_time_limit=TEST_SECONDS, time_limit=TEST_SECONDS + 30
+)
+def test_model(model_id: int, number: int) -> None:
+    """Run a model test; a second message for it finds nothing to do."""
+    model_test_work(model_id, number)
 
 
 def _heed_stop() -> None:

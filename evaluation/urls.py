@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from evaluation.endpoints import views as endpoints
 from evaluation.judges import views as profiles
 from evaluation.runs.views import runs, starts
 
@@ -12,6 +13,10 @@ urlpatterns = [
     path("profiles/<int:profile_id>/", profiles.profile_detail, name="profile_detail"),
     path("profiles/<int:profile_id>/edit/", profiles.profile_edit, name="profile_edit"),
     path("profiles/<int:profile_id>/<str:act>/", profiles.profile_act, name="profile_act"),
+    path("models/", endpoints.model_list, name="model_list"),
+    path("models/test/", endpoints.model_test, name="model_test"),
+    path("models/<int:model_id>/", endpoints.model_detail, name="model_detail"),
+    path("models/<int:model_id>/<str:act>/", endpoints.model_act, name="model_act"),
     path("runs/", runs.run_list, name="run_list"),
     path("runs/new/", starts.run_new, name="run_new"),
     path("runs/new/estimate/", starts.run_estimate, name="run_estimate"),

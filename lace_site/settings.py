@@ -268,6 +268,7 @@ CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
     "evaluation.tasks.process_units": {"queue": "judge"},
+    "evaluation.tasks.test_model": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
 }

@@ -14,7 +14,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
-from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
 from labeling.consensus.services.consensus import consensus_refresh
@@ -155,6 +155,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
         "criterion_id": desk.criteria[0].pk,
         "chat_id": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
+        "model_id": EndpointModel.objects.get().pk,
         "rater_id": other.pk,
         "rater_account": users["rater"].pk,
         "user_id": users["lead"].pk,
@@ -321,6 +322,7 @@ def give_away_judge(desk: Desk) -> Run:
     for criterion in desk.criteria:
         _prompts(criterion)
     JudgeProfile.objects.create(name=f"{CANARY}-profile", config={"model": f"{CANARY}-model"})
+    EndpointModel.objects.create(endpoint="https://api.test/v1", model=f"{CANARY}-model")
     return run
 
 

@@ -26,6 +26,12 @@ def model_profile(*, endpoint: str, model: str) -> ModelProfile:
     return model_profiles(endpoint=endpoint, models=[model])[model]
 
 
+def tested_models(*, endpoint: str, models: Iterable[str]) -> set[str]:
+    """Return those of the models that have a finished test at this endpoint (its id); one query."""
+    rows = EndpointModel.objects.filter(endpoint=endpoint, model__in=set(models), tested_at__isnull=False)
+    return set(rows.values_list("model", flat=True))
+
+
 def _profile(endpoint: str, model: str, row: EndpointModel | None, *, learned: bool) -> ModelProfile:
     if endpoint.startswith("embedded:"):
         return EMBEDDED_PROFILE

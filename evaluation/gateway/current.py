@@ -1,6 +1,6 @@
 """The endpoint and prices in the settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from django.conf import settings
 
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.gateway.prices import Price, read_prices
+from evaluation.gateway.prices import Price, listed_prices, read_prices
 
 
 def current_endpoint() -> Endpoint:
@@ -16,9 +16,18 @@ def current_endpoint() -> Endpoint:
     return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
 
 
-def current_prices() -> dict[str, Price]:
-    """Return the prices in the settings' file; empty without one, so that costs are unknown."""
+def price_file() -> dict[str, Price]:
+    """Return the prices in the settings' file; empty without one. Raises PriceFileError."""
     return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
+
+
+def current_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
+    """Return the prices in the settings' file, and the shipped ones of other models of an endpoint (its id).
+
+    A model in neither has an unknown price. Raises PriceFileError.
+    """
+    own = price_file()
+    return own | listed_prices(endpoint=endpoint, models=set(models) - set(own))
 
 
 def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:

@@ -1,18 +1,20 @@
-"""The cost of a call, from the user's price file; an unknown price is None, never 0."""
+"""The cost of a call, from the user's price file or the shipped list; an unknown price is None, never 0."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from common.problems import InputProblem
+from evaluation.endpoints.core import price_list
 
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
 # The price of a call through OpenAI's Batch API, as a share of the live price.
 BATCH_SHARE = Decimal("0.5")
+PRICE_FILE = "LACE_PRICES"
 
 
 class PriceFileError(InputProblem, ValueError):
@@ -21,11 +23,16 @@ class PriceFileError(InputProblem, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`."""
+    """US dollars per 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`.
+
+    `source` says where the price is from. Above `most_prompt_tokens` it does not hold.
+    """
 
     input: Decimal
     output: Decimal
     cached_input: Decimal | None = None
+    most_prompt_tokens: int | None = None
+    source: str = field(default=PRICE_FILE, compare=False)
 
 
 def read_prices(path: Path) -> dict[str, Price]:
@@ -52,6 +59,27 @@ def read_prices(path: Path) -> dict[str, Price]:
     return {model: _price(f"{path}: {model}", entry) for model, entry in data.items()}
 
 
+def listed_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
+    """Return today's shipped prices of those models of an endpoint (its id) that are listed."""
+    prices = {}
+    for model in models:
+        found = price_list.listed_model(endpoint=endpoint, model=model)
+        if found is not None and found.input is not None and found.output is not None:
+            prices[model] = Price(
+                input=found.input,
+                output=found.output,
+                cached_input=found.cached_input,
+                most_prompt_tokens=found.most_prompt_tokens,
+                source=price_list.SOURCE,
+            )
+    return prices
+
+
+def price_sources(*, prices: Mapping[str, Price], models: Iterable[str]) -> list[str]:
+    """Return where the known prices of these models are from, each source once."""
+    return sorted({prices[model].source for model in models if model in prices})
+
+
 def cost(
     *,
     prices: Mapping[str, Price],
@@ -70,6 +98,8 @@ def cost(
     """
     price = prices.get(model)
     if price is None or prompt_tokens is None or completion_tokens is None:
+        return None
+    if price.most_prompt_tokens is not None and prompt_tokens > price.most_prompt_tokens:
         return None
     cached = min(cached_tokens or 0, prompt_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input

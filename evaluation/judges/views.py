@@ -8,8 +8,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.access import permission_or_404
-from common.problems import FieldProblem
+from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.current import current_endpoint
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.forms import ProfileForm
+from evaluation.judges.queries.model_notices import model_notices
 from evaluation.judges.queries.profiles import profile_choice, profile_judges, profile_rows
 from evaluation.judges.queries.recipes import recipe_line, recipe_roles, recipe_settings
 from evaluation.judges.services.profiles import (
@@ -48,8 +51,17 @@ def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
         "settings": recipe_settings(choice),
         "roles": recipe_roles(choice),
         "today": judges_today(choice=choice),
+        "notices": _notices(choice),
     }
     return render(request, "evaluation/judges/profile_detail.html", context)
+
+
+def _notices(choice: JudgeSpec) -> list[str]:
+    """Return what to know of the recipe's models; "today's judge" names an unusable endpoint."""
+    try:
+        return model_notices(choice=choice, endpoint=current_endpoint())
+    except InputProblem:
+        return []
 
 
 @permission_or_404("labeling.start_runs")

@@ -1,5 +1,6 @@
 """Starts a model test, runs it, and keeps its result with the model."""
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from common.problems import InputProblem, OutsideFailure
+from common.queue import send_task
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.throttle import EndpointDown
@@ -17,8 +20,11 @@ from evaluation.model_tests.worker import model_ask
 from evaluation.models.judges import EndpointModel
 from labeling.models.people import User
 
-# A test that shows no end for so long was lost with its worker.
-LOST_AFTER = timedelta(minutes=30)
+log = logging.getLogger(__name__)
+
+# A test without a step for so long was lost with its worker; a step is a few calls.
+LOST_AFTER = timedelta(minutes=10)
+TEST_MODEL = "evaluation.tasks.test_model"
 LONGEST_NAME = 200
 
 
@@ -40,12 +46,37 @@ def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     EndpointModel.objects.get_or_create(endpoint=endpoint, model=name)
     row = EndpointModel.objects.select_for_update().get(endpoint=endpoint, model=name)
     now = timezone.now()
-    if row.test_began_at is not None and now - row.test_began_at < LOST_AFTER:
+    if row.test_began_at is not None and now - row.updated_at < LOST_AFTER:
         raise AlreadyTesting(f"a test of {name} is in work")
     row.test_began_at, row.test_steps, row.test_error = now, 0, ""
     row.tests, row.tested_by = row.tests + 1, by
     row.save()
     return row
+
+
+def model_test_start(*, model: str, by: User) -> EndpointModel:
+    """Begin a test and enqueue it for a worker.
+
+    Raises what `model_test_begin` raises, and InputProblem if the broker is down; no test is then in work.
+    """
+    row = model_test_begin(model=model, by=by)
+    try:
+        send_task(TEST_MODEL, [row.pk, row.tests])
+    except OperationalError as error:
+        EndpointModel.objects.filter(pk=row.pk, tests=row.tests).update(test_began_at=None)
+        raise InputProblem(f"the task queue cannot be reached ({error})") from error
+    return row
+
+
+def model_test_work(model_id: int, number: int) -> None:
+    """Run test `number` of a model if it is still the one in work; its trouble is kept with the model."""
+    row = EndpointModel.objects.filter(pk=model_id, tests=number, test_began_at__isnull=False).first()
+    if row is None:
+        return
+    try:
+        model_test_run(row)
+    except (InputProblem, OutsideFailure) as problem:
+        log.warning("the test of %s ended: %s", row.model, problem)
 
 
 def model_test_run(row: EndpointModel, *, on_step: Callable[[], None] = lambda: None) -> dict[str, Any]:
@@ -54,10 +85,11 @@ def model_test_run(row: EndpointModel, *, on_step: Callable[[], None] = lambda: 
     Raises OutsideFailure if the endpoint cannot answer, and what reading the settings raises; the model then
     keeps its earlier result and says why.
     """
-    rows = EndpointModel.objects.filter(pk=row.pk)
+    # A later test may have replaced this one.
+    rows = EndpointModel.objects.filter(pk=row.pk, tests=row.tests)
 
     def step() -> None:
-        rows.update(test_steps=F("test_steps") + 1)
+        rows.update(test_steps=F("test_steps") + 1, updated_at=timezone.now())
         on_step()
 
     try:

@@ -14,18 +14,17 @@ from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import ROLES
 from evaluation.engines.core.session import Session
 from evaluation.engines.core.verdicts import read_formatter
-from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.model import GatewayModel
-from evaluation.gateway.throttle import Limits
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.model_tests.chats import CHATS, CRITERION, RATIONALES, KnownChat
 from evaluation.model_tests.checks import CallRecord, Judged, Observed
 from evaluation.models.runs import ModelCall
+from evaluation.runs.worker.plan import plan_without_run
 from evaluation.runs.worker.process_units import Group, Plan, gateway_open
-from labeling.models.people import Workspace
 
 # Reflection asks the first pass as well, so that these two ask every role.
 ENGINES: tuple[Engine, ...] = ("reflection", "debate")
@@ -116,22 +115,8 @@ def _plan(endpoint: Endpoint, model: str, profile: ModelProfile) -> Plan:
         for role in ROLES
     }
     size: Size = "compact" if endpoint.embedded else "full"
-    return Plan(
-        run_id=0,
-        replicate=0,
-        groups={0: Group((CRITERION,), Setup("reflection", roles, size=size, knowledge="none"))},
-        criterion_ids={},
-        fence_secret=bytes(Workspace.current().fence_secret),
-        endpoint=endpoint,
-        prices=current_prices(),
-        locate=endpoint_locator(endpoint),
-        max_in_flight=1 if endpoint.embedded else settings.LACE_MAX_IN_FLIGHT,
-        timeout=float(settings.LACE_REQUEST_TIMEOUT),
-        reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
-        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
-        broker_url=settings.CELERY_BROKER_URL,
-        profiles={model: profile},
-    )
+    groups = {0: Group((CRITERION,), Setup("reflection", roles, size=size, knowledge="none"))}
+    return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=settings.LACE_MAX_IN_FLIGHT)
 
 
 def _records(ids: list[int]) -> list[CallRecord]:

@@ -19,7 +19,7 @@ from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
-from evaluation.gateway.current import current_endpoint, current_prices
+from evaluation.gateway.current import current_endpoint, price_file
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
@@ -57,7 +57,7 @@ class Command(WorkbenchCommand):
 
     def _evaluate(self, chat_set: ChatSet) -> list[Run]:
         endpoint = current_endpoint()
-        current_prices()  # an unreadable price file stops the command before anything is planned
+        price_file()  # an unreadable price file stops the command before anything is planned
         runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
         for demo, run in zip(RUNS, runs, strict=True):
             self._execute(demo, run, endpoint)

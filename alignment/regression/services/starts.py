@@ -157,6 +157,11 @@ class RegressionEstimate:
         return min(run.learned for _, run in self.runs)
 
     @property
+    def price_sources(self) -> list[str]:
+        """Where the known prices are from."""
+        return sorted({source for _, run in self.runs for source in run.price_sources})
+
+    @property
     def seconds(self) -> float | None:
         """Duration at the pace of earlier runs; None if there is no such pace."""
         known = [run.seconds for _, run in self.runs if run.calls]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from evaluation.endpoints.core.price_list import listed_model
 from evaluation.endpoints.core.profile import ModelProfile, Source, merged
 
 
@@ -71,7 +72,7 @@ def host_of(endpoint: str) -> str:
 
 
 def known_profile(*, endpoint: str, model: str) -> ModelProfile:
-    """Return what the shipped table says of a model at an endpoint's address.
+    """Return what the shipped table and price list say of a model at an endpoint's address.
 
     Examples
     --------
@@ -86,6 +87,9 @@ def known_profile(*, endpoint: str, model: str) -> ModelProfile:
         for row in _TABLE
         if (not row.model or re.search(row.model, name)) and (not row.host or re.search(row.host, host))
     ]
+    listed = listed_model(endpoint=endpoint, model=model)
+    if listed is not None and listed.context:
+        layers.insert(0, ("price list", {"context": listed.context}))
     return merged(ModelProfile(), layers)
 
 

@@ -8,7 +8,7 @@ from common.problems import FieldProblem, shown
 
 TokenLimit = Literal["max_tokens", "max_completion_tokens"]
 Schema = Literal["json_schema", "json_object", "text"]
-Source = Literal["workspace", "learned", "known model", "default"]
+Source = Literal["workspace", "learned", "known model", "price list", "default"]
 
 # Tokens for the thoughts of a model that reasons, by effort, in addition to its answer.
 THINKING_ROOM: Mapping[str, int] = {

@@ -96,16 +96,18 @@ def not_taken(
     --------
     >>> profile = ModelProfile(effort=False)
     >>> not_taken(role="judge", profile=profile, model="m", temperature=None, effort="high", logprobs=False)
-    ['m takes no reasoning effort: high is not sent for the role Judge']
+    ['model m takes no reasoning effort: high is not sent for the role Judge']
     """
     name = role_of(role).name
     sentences = []
     if effort and profile.effort is False:
-        sentences.append(f"{model} takes no reasoning effort: {effort} is not sent for the role {name}")
+        sentences.append(f"model {model} takes no reasoning effort: {effort} is not sent for the role {name}")
     if temperature is not None and profile.temperature is False:
-        sentences.append(f"{model} takes no temperature: {temperature:g} is not sent for the role {name}")
+        sentences.append(
+            f"model {model} takes no temperature: {temperature:g} is not sent for the role {name}"
+        )
     if logprobs and profile.logprobs is False and role_of(role).output == "verdicts":
-        sentences.append(f"{model} gives no token probabilities for the role {name}")
+        sentences.append(f"model {model} gives no token probabilities for the role {name}")
     return sentences
 
 

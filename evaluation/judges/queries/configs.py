@@ -19,7 +19,7 @@ from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VE
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
-from evaluation.judges.core.sampling_defaults import default_sampling, not_taken
+from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.knowledge.core.retrieval import HYBRID, RETRIEVER
 from evaluation.models.prompts import (
@@ -112,26 +112,6 @@ def role_profiles(
     models = {role.key: model_of(role.key, choice=choice, endpoint=endpoint) for role in ROLES}
     profiles = model_profiles(endpoint=endpoint.id, models=models.values(), learned=learned)
     return {role: profiles[model] for role, model in models.items()}
-
-
-def settings_not_taken(*, choice: JudgeSpec, endpoint: Endpoint) -> list[str]:
-    """Return a sentence for each setting of a recipe that a role's model does not take; one query."""
-    engines = get_args(types.Engine) if choice.engine == "auto" else (choice.engine,)
-    asked = {role for engine in engines for role in engine_roles(engine)}
-    sentences = [
-        sentence
-        for role, profile in role_profiles(choice=choice, endpoint=endpoint, learned=True).items()
-        if role in asked
-        for sentence in not_taken(
-            role=role,
-            profile=profile,
-            model=model_of(role, choice=choice, endpoint=endpoint),
-            temperature=choice.temperatures.get(role),
-            effort=choice.efforts.get(role, ""),
-            logprobs=choice.logprobs,
-        )
-    ]
-    return list(dict.fromkeys(sentences))
 
 
 def groups_of(

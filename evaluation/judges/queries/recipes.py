@@ -144,8 +144,26 @@ def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
         Setting("Prompts", f"{config.get('size', 'full')} edition"),
         _window_setting(config.get("windows") or {}),
         *_ablation_settings(str(config.get("ablation") or "")),
+        *[Setting("Sent otherwise", words, "as the model takes it") for words in _sent(judge.sent)],
     ]
     return settings + (_run_settings(run) if run else [])
+
+
+def _sent(sent: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return by model where its requests differ from the judge's settings.
+
+    Examples
+    --------
+    >>> _sent({"o3": {"temperature": None, "max_tokens": "max_completion_tokens"}})
+    ['o3: without temperature, max_tokens as max_completion_tokens']
+    """
+    return [
+        f"{model}: "
+        + ", ".join(
+            f"without {name}" if value is None else f"{name} as {value}" for name, value in changed.items()
+        )
+        for model, changed in sent.items()
+    ]
 
 
 def judge_roles(judge: Judge) -> list[RoleSetting]:

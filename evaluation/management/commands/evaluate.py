@@ -14,8 +14,9 @@ from tqdm import tqdm
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
-from evaluation.gateway.current import current_endpoint, current_prices
+from evaluation.gateway.current import current_endpoint, price_file
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.queries.model_notices import model_notices
 from evaluation.management.options import (
     add_judge_arguments,
     add_plan_arguments,
@@ -59,9 +60,12 @@ class Command(WorkbenchCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = current_endpoint()
-        current_prices()  # refuse an unreadable price file before a run is planned
+        price_file()  # refuse an unreadable price file before a run is planned
         if options["resume"]:
             refuse_plan_options(options)
+        if not options["resume"]:
+            for notice in model_notices(choice=chosen_judge(options), endpoint=endpoint):
+                self.note(notice)
         if options["dry_run"]:
             estimate = self._estimate(endpoint, options)
             self.answer(estimate.as_json(), estimate_text(estimate))
@@ -228,6 +232,8 @@ def estimate_text(estimate: Estimate) -> str:
         f"{_estimated_cost(estimate, estimate.cost_usd)}",
         *_layout_lines(estimate),
     ]
+    if estimate.price_sources:
+        lines.append(f"prices: {', '.join(estimate.price_sources)}")
     if estimate.seconds:
         time_taken = timedelta(seconds=round(estimate.seconds))
         lines.append(f"about {time_taken} (h:mm:ss) at the pace of similar runs")

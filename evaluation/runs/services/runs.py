@@ -209,7 +209,8 @@ def _group_count(judge: Judge) -> int:
 
 def _budget_check(judge: Judge, budget: Decimal | None) -> None:
     models = {role["model"] for role in judge.config["roles"].values()}
-    budget_check(budget=budget, models=models, prices=current_prices())
+    prices = current_prices(endpoint=judge.config["endpoint"], models=models)
+    budget_check(budget=budget, models=models, prices=prices)
 
 
 def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:

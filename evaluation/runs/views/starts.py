@@ -9,6 +9,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.access import permission_or_404
 from common.problems import InputProblem
+from evaluation.gateway.current import current_endpoint
+from evaluation.judges.queries.model_notices import model_notices
 from evaluation.runs.forms import StartForm
 from evaluation.runs.services.starts import start_estimate, start_run
 from labeling.models.people import User
@@ -54,4 +56,6 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
         estimate = start_estimate(chat_set=cleaned["set"], judge=form.judge, run=form.run)
     except InputProblem as problem:
         return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/runs/_estimate.html", {"estimate": estimate})
+    notices = model_notices(choice=form.judge, endpoint=current_endpoint())
+    context = {"estimate": estimate, "notices": notices}
+    return render(request, "evaluation/runs/_estimate.html", context)

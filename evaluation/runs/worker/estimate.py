@@ -12,11 +12,13 @@ from evaluation.core.prefixes import Prefixes
 from evaluation.core.tokens import CHARS_A_TOKEN, tokens_expected
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
+from evaluation.endpoints.core.profile import ModelProfile
+from evaluation.endpoints.queries import model_profiles
 from evaluation.engines.core import judge_group
-from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
+from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
-from evaluation.gateway.prices import BATCH_SHARE, Price, cost
+from evaluation.gateway.prices import BATCH_SHARE, Price, cost, price_sources
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
 from evaluation.runs.queries.answer_lengths import mean_answer_tokens
@@ -46,6 +48,7 @@ class Estimate:
     `prompt_tokens`, `completion_tokens` and `cost_usd` are the worst case: a vocabulary that is weak outside
     English, and answers as long as allowed. The expected ones assume a newer vocabulary, and the mean length
     of stored answers (`learned`, the share of calls for which there is one), else a start value.
+    `price_sources` says where the known prices are from.
     `calls` would be sent; `reused` are stored, or asked by another unit of the run. `windowed` units are
     chats judged in windows. `repeated` is, by layout, the share of prompt characters that repeat an earlier
     beginning, measured on up to 200 chats (None without a call). Only `walked` chats were used; with fewer
@@ -72,6 +75,7 @@ class Estimate:
     expected_completion_tokens: int = 0
     expected_cost_usd: Decimal | None = None
     learned: float = 0.0
+    price_sources: Sequence[str] = ()
 
     @property
     def fits_budget(self) -> bool | None:
@@ -103,6 +107,7 @@ class Estimate:
             "expected_completion_tokens": self.expected_completion_tokens,
             "expected_cost_usd": _number(self.expected_cost_usd),
             "learned_share": self.learned,
+            "price_sources": list(self.price_sources),
             "mode": str(self.mode),
             "layout": self.layout,
             "repeated_share": dict(self.repeated),
@@ -131,6 +136,12 @@ class Asking:
     prices: Mapping[str, Price]
     endpoint: str
     answer_tokens: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by role and model
+    profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
+
+    @property
+    def models(self) -> set[str]:
+        """Return the models that the roles ask."""
+        return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
 
     def stored_vectors(self) -> StoredVectors:
         """Return the vectors that rank passages without asking for any: those that are stored."""
@@ -226,10 +237,11 @@ class _CountingModel:
         if known:
             tally.reused += 1
             return
-        price = worst_cost(request, self.asking.prices)
+        profile = self.asking.profiles.get(request.model)
+        price = worst_cost(request, self.asking.prices, profile=profile)
         tally.calls += 1
         tally.prompt_tokens += prompt_tokens_at_most(request)
-        tally.completion_tokens += request.max_tokens
+        tally.completion_tokens += token_limit(request, profile)
         tally.cost_usd = _plus(tally.cost_usd, price)
         prompt = sum(tokens_expected(message.text) for message in request.messages)
         answer = self._expected_tokens(request)
@@ -279,9 +291,10 @@ def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
         replicate=replicate,
         audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
-        prices=current_prices(),
-        endpoint=str(judge.config.get("endpoint", "")),
+        prices=current_prices(endpoint=judge.config["endpoint"], models=models),
+        endpoint=judge.config["endpoint"],
         answer_tokens=mean_answer_tokens(endpoint=judge.config["endpoint"], models=models),
+        profiles=model_profiles(endpoint=judge.config["endpoint"], models=models),
     )
 
 
@@ -319,6 +332,7 @@ def plan_estimate(
         expected_completion_tokens=round(tally.expected_completion_tokens * scale),
         expected_cost_usd=None if tally.expected_cost_usd is None else tally.expected_cost_usd * share,
         learned=tally.learned / tally.calls if tally.calls else 0.0,
+        price_sources=price_sources(prices=asking.prices, models=asking.models),
         layout=next(iter(asking.groups.values())).setup.layout,
         repeated={layout: one.share for layout, one in repetition.items()},
         mode=mode,

@@ -1,5 +1,6 @@
 """Loads what a worker needs for a run: the judge's groups as engines need them, and the endpoint."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 from django.conf import settings
@@ -8,6 +9,7 @@ from common.problems import InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.endpoints.queries import model_profiles
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
+from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
@@ -33,7 +35,11 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         )
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
-    plan = Plan(
+    plan = plan_without_run(
+        endpoint=endpoint, groups=judge_groups(run.judge, prompts), max_in_flight=in_flight
+    )
+    return replace(
+        plan,
         run_id=run.pk,
         replicate=run.replicate,
         samples=run.judge.config.get("samples", 1),
@@ -41,19 +47,32 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         fingerprint=run.judge.fingerprint,
         began=run.units_done > 0,
         budget_usd=run.budget_usd,
-        groups=judge_groups(run.judge, prompts),
         criterion_ids={prompt.criterion.key: prompt.criterion_id for prompt in prompts},
+    )
+
+
+def plan_without_run(*, endpoint: Endpoint, groups: dict[int, Group], max_in_flight: int) -> Plan:
+    """Return what asking an endpoint needs: limits, time-outs, prices and profiles of the groups' models.
+
+    Raises PriceFileError or EmbeddedModelMissing.
+    """
+    plan = Plan(
+        run_id=0,
+        replicate=0,
+        groups=groups,
+        criterion_ids={},
         fence_secret=bytes(Workspace.current().fence_secret),
         endpoint=endpoint,
-        prices=current_prices(),
+        prices={},
         locate=endpoint_locator(endpoint),
         # The embedded server has one slot: a second call in flight would only wait there.
-        max_in_flight=1 if endpoint.embedded else in_flight,
+        max_in_flight=1 if endpoint.embedded else max_in_flight,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
         reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )
+    plan.prices.update(current_prices(endpoint=endpoint.id, models=plan.models))
     plan.profiles.update(model_profiles(endpoint=endpoint.id, models=plan.models))
     return plan
 

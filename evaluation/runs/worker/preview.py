@@ -7,7 +7,8 @@ from decimal import Decimal
 from evaluation.core.types import Reply, Request, Role
 from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import ROLES, role_of
-from evaluation.gateway.budget import prompt_tokens_at_most, worst_cost
+from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
+from evaluation.gateway.prices import price_sources
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.estimate import Asking
 from evaluation.runs.worker.replay import replay_together
@@ -48,6 +49,7 @@ class Preview:
     criteria: tuple[str, ...]
     parts: int
     calls: tuple[PreviewedCall, ...]
+    price_sources: Sequence[str] = ()
 
     @property
     def _certain(self) -> list[PreviewedCall]:
@@ -117,6 +119,7 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
         criteria=tuple(row.key for row in group.criteria),
         parts=1 + max(call.part for call in calls),
         calls=calls,
+        price_sources=price_sources(prices=asking.prices, models={call.model for call in calls}),
     )
 
 
@@ -130,14 +133,15 @@ def _shown(requests: Sequence[Request]) -> list[Request]:
 
 
 def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
+    profile = asking.profiles.get(request.model)
     return PreviewedCall(
         role=request.role,
         model=request.model,
         part=request.window,
         messages=tuple((message.role, message.text) for message in request.messages),
         prompt_tokens=prompt_tokens_at_most(request),
-        completion_tokens=request.max_tokens,
-        cost_usd=worst_cost(request, asking.prices),
+        completion_tokens=token_limit(request, profile),
+        cost_usd=worst_cost(request, asking.prices, profile=profile),
         times=samples,
         if_needed=role_of(request.role).output == "copy",
     )

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from django.conf import settings
-
 from evaluation.core.types import Reply, Request, Sampling, Setup
-from evaluation.endpoints.queries import model_profile, model_profiles
+from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
-from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
+from evaluation.gateway.current import current_endpoint, current_prices
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
-from evaluation.gateway.throttle import Limits
+from evaluation.gateway.prices import price_sources
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import ModelCall
 from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat
-from evaluation.runs.worker.plan import EndpointChanged
+from evaluation.runs.worker.plan import EndpointChanged, plan_without_run
 from evaluation.runs.worker.process_units import Group, Plan, gateway_open
 
 
@@ -34,17 +32,20 @@ class QuestionEstimate:
     completion_tokens: int
     cost_usd: Decimal | None
     answered: bool
+    price_source: str = ""
 
 
 def question_estimate(request: Request) -> QuestionEstimate:
     """Return the tokens and cost of a question; one query. Raises PriceFileError."""
     stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
     profile = model_profile(endpoint=request.endpoint, model=request.model)
+    prices = current_prices(endpoint=request.endpoint, models=[request.model])
     return QuestionEstimate(
         prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=token_limit(request, profile),
-        cost_usd=worst_cost(request, current_prices(), profile=profile),
+        cost_usd=worst_cost(request, prices, profile=profile),
         answered=stored.exists(),
+        price_source=", ".join(price_sources(prices=prices, models=[request.model])),
     )
 
 
@@ -96,20 +97,5 @@ def _plan(request: Request) -> Plan:
     if endpoint.id != request.endpoint:
         raise EndpointChanged(f"this request uses {request.endpoint}, but the settings name {endpoint.id}")
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
-    plan = Plan(
-        run_id=0,
-        replicate=0,
-        groups={0: Group((), Setup("direct", {"direct": sampling}))},
-        criterion_ids={},
-        fence_secret=b"",
-        endpoint=endpoint,
-        prices=current_prices(),
-        locate=endpoint_locator(endpoint),
-        max_in_flight=1,
-        timeout=float(settings.LACE_REQUEST_TIMEOUT),
-        reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
-        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
-        broker_url=settings.CELERY_BROKER_URL,
-    )
-    plan.profiles.update(model_profiles(endpoint=endpoint.id, models=plan.models))
-    return plan
+    groups = {0: Group((), Setup("direct", {"direct": sampling}))}
+    return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)

@@ -163,7 +163,7 @@ def test_one_test_of_a_model_at_a_time_until_its_worker_is_lost(settings: Settin
         row = model_test_begin(model=MODEL, by=None)
         with pytest.raises(AlreadyTesting, match=f"a test of {MODEL} is in work"):
             model_test_begin(model=MODEL, by=None)
-        EndpointModel.objects.filter(pk=row.pk).update(test_began_at=timezone.now() - LOST_AFTER)
+        EndpointModel.objects.filter(pk=row.pk).update(updated_at=timezone.now() - LOST_AFTER)
         assert model_test_begin(model=MODEL, by=None).tests == 2
 
 

@@ -120,9 +120,9 @@ def test_a_chosen_setting_is_sent_unless_the_model_is_known_to_refuse_it() -> No
     assert (known.reasoning_effort, known.temperature, known.logprobs) == (None, None, False)
     assert not_taken(profile=PLAIN, **chosen) == []
     assert not_taken(profile=refuses, **chosen) == [
-        "m takes no reasoning effort: high is not sent for the role First pass",
-        "m takes no temperature: 0.3 is not sent for the role First pass",
-        "m gives no token probabilities for the role First pass",
+        "model m takes no reasoning effort: high is not sent for the role First pass",
+        "model m takes no temperature: 0.3 is not sent for the role First pass",
+        "model m gives no token probabilities for the role First pass",
     ]
 
 
