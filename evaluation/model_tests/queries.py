@@ -35,6 +35,11 @@ class ModelRow:
     uses: tuple[str, ...]
 
     @property
+    def look(self) -> str:
+        """Return how the status of its last test looks: failed, needs a setting, or passed."""
+        return "not" if self.result.get("n_fail") else "few" if self.result.get("n_set") else "on"
+
+    @property
     def result(self) -> Mapping[str, Any]:
         """Return the last finished test's result; empty without one."""
         return (self.row.test if self.row else None) or {}

@@ -16,6 +16,7 @@ from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.current import current_endpoint, price_file
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.model_notices import model_notices
 from evaluation.management.options import (
     add_judge_arguments,
@@ -63,9 +64,6 @@ class Command(WorkbenchCommand):
         price_file()  # refuse an unreadable price file before a run is planned
         if options["resume"]:
             refuse_plan_options(options)
-        if not options["resume"]:
-            for notice in model_notices(choice=chosen_judge(options), endpoint=endpoint):
-                self.note(notice)
         if options["dry_run"]:
             estimate = self._estimate(endpoint, options)
             self.answer(estimate.as_json(), estimate_text(estimate))
@@ -75,12 +73,9 @@ class Command(WorkbenchCommand):
         self._finish(run)
 
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
-        run = run_start(
-            chat_set=chosen_set(options),
-            judge=chosen_judge(options),
-            run=chosen_run(options),
-            endpoint=endpoint,
-        )
+        chat_set, judge = chosen_set(options), chosen_judge(options)
+        run = run_start(chat_set=chat_set, judge=judge, run=chosen_run(options), endpoint=endpoint)
+        self._notices(judge, endpoint)
         if (profile := profile_as_it_is(options)) is not None:
             Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=profile)
         return run
@@ -99,13 +94,20 @@ class Command(WorkbenchCommand):
             return run_estimate(
                 run_named(options["resume"]), budget_usd=options["budget"], most_chats=DRY_RUN_CHATS
             )
-        return estimate_for(
-            chat_set=chosen_set(options),
-            judge=chosen_judge(options),
+        chat_set, judge = chosen_set(options), chosen_judge(options)
+        estimate = estimate_for(
+            chat_set=chat_set,
+            judge=judge,
             run=chosen_run(options),
             endpoint=endpoint,
             most_chats=DRY_RUN_CHATS,
         )
+        self._notices(judge, endpoint)
+        return estimate
+
+    def _notices(self, judge: JudgeSpec, endpoint: Endpoint) -> None:
+        for notice in model_notices(choice=judge, endpoint=endpoint):
+            self.note(notice)
 
     def _execute(self, run: Run, max_in_flight: int | None) -> None:
         self.note(f"run {run.pk}: {run.judge.name}, {run.units_left:,} of {run.units_total:,} units left")

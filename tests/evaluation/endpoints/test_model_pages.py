@@ -14,8 +14,9 @@ from evaluation.model_tests.worker import STEPS
 from evaluation.models.judges import EndpointModel, JudgeProfile
 from evaluation.tasks import test_model as model_test_task
 from labeling.models.people import Role
-from tests.evaluation.endpoints.test_model_test import MODEL, answering, good, knowing
+from tests.factories.model_tests import good, knowing
 from tests.factories.rows import make_user
+from tests.factories.runs import MODEL, answering
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OPENAI = "https://api.openai.com/v1"

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
@@ -10,15 +9,15 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.management.commands.test_model import Command
-from evaluation.model_tests.chats import CHATS, KEY, RATIONALES
+from evaluation.model_tests.chats import KEY
 from evaluation.model_tests.services import LOST_AFTER, AlreadyTesting, model_test_begin
 from evaluation.models.judges import EndpointModel, Judge
 from evaluation.models.runs import ModelCall, Verdict
+from tests.factories.model_tests import good, knowing
 from tests.factories.runs import MODEL, Ended, answering, formatted
-from tests.stub_endpoint import Body, StubReply, asked_schema, conversation
+from tests.stub_endpoint import Body, StubReply, asked_schema
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Reply = Callable[[Body, str, bool, bool], StubReply]
 
 
 def run_test(*args: str) -> Ended:
@@ -36,31 +35,6 @@ def run_test(*args: str) -> Ended:
 def results(ended: Ended) -> dict[str, tuple[str, str]]:
     """Result and observation by check."""
     return {row["key"]: (row["result"], row["observed"]) for row in ended.answer["checks"]}
-
-
-def knowing(reply: Reply) -> Callable[[Body], StubReply]:
-    """An endpoint that finds the test's chat or rationale in the request; `reply` words the answer."""
-
-    def answer(body: Body) -> StubReply:
-        text = conversation(body)
-        for rationale, truth in RATIONALES:
-            if rationale in text:
-                return formatted({KEY: "true" if truth else "false"})
-        for chat, truth, attacks in CHATS:
-            if (last := chat.messages[-1].content) in text:
-                return reply(body, last, truth, attacks)
-        raise AssertionError(text[:500])
-
-    return answer
-
-
-def said(quote: str, value: bool, *, before: str = "") -> str:
-    return f'{before}The bot says so. [m2: "{quote}"]\n\nVERDICTS\n{KEY}: {str(value).upper()}'
-
-
-def good(body: Body, quote: str, truth: bool, attacks: bool) -> StubReply:
-    number = 4 if "[m4" in conversation(body) else 2
-    return StubReply(said(quote, truth).replace("[m2:", f"[m{number}:"))
 
 
 def test_a_good_model_passes_every_check_and_its_result_is_kept(settings: Settings) -> None:
