@@ -73,7 +73,12 @@ ENTRIES: Entries = (
         "labeling.see_judge",
         ("alignment:regression", "alignment:policy"),
     ),
-    ("Runs", "evaluation:run_list", "labeling.see_judge", ("evaluation:run", "evaluation:profile", "evaluation:model")),
+    (
+        "Runs",
+        "evaluation:run_list",
+        "labeling.see_judge",
+        ("evaluation:run", "evaluation:profile", "evaluation:model"),
+    ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
 
