@@ -4,7 +4,7 @@ from django.db import models
 
 from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 
 
 class SavedVersions(models.Manager["PromptVersion"]):
@@ -33,6 +33,10 @@ class PromptVersion(models.Model):
     content_hash = models.CharField(max_length=64)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.AUTHOR)
     base = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    # The criterion's text in use when this was saved: a newer one may ask for something else.
+    written_for = models.ForeignKey(
+        CriterionVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     reason = models.TextField(blank=True, default="")
     author = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -23,12 +23,18 @@ from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
+from labeling.models.rubric import Criterion
 from labeling.rubric.services.rubric import rubric_import
 from labeling.transfer.services.labels import labels_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "rubric" / "default_rubric.json"
 SET = "demo"
+# Simple criteria whose prompts refer to business knowledge.
+ARTICLES = {
+    "exposed_sensitive_data": ("refunds", "shopper_privacy"),
+    "reasked_known_information": ("address_change",),
+}
 REVISED = "On demo-13 the judge assumed the plan that most members have"
 # The invented raters with labels on every chat.
 LABELLED = (
@@ -68,6 +74,8 @@ def demo_ensure() -> ChatSet:
     """Create or complete the demo workspace; existing rows are kept."""
     knowledge_import(folder=DEMO / "knowledge")
     rubric_import(path=RUBRIC, articles_set=criterion_articles_set)
+    for key, articles in ARTICLES.items():
+        criterion_articles_set(Criterion.objects.get(key=key), articles)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)

@@ -6,6 +6,7 @@ from evaluation.models.prompts import ArticleVersion, CriterionArticle
 from evaluation.prompts.core.costar import sections
 from evaluation.prompts.core.leaks import shorten
 from evaluation.prompts.core.lint import Finding, Level, lint_prompt
+from evaluation.prompts.queries.definitions import definition_of
 from evaluation.prompts.queries.leaks import leaks
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.rubric import Criterion
@@ -20,7 +21,7 @@ def text_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
     """Return the same without reading any chat."""
     return lint_prompt(
         text,
-        question=newest_versions(criteria=[criterion])[criterion.pk].question,
+        asked=definition_of(newest_versions(criteria=[criterion])[criterion.pk]),
         has_articles=bool(articles_of([criterion])[criterion.pk]),
     )
 

@@ -11,7 +11,8 @@ from labeling.models.rubric import Criterion, CriterionVersion
 def champions(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
     """Return the latest promoted version of each criterion that has one, by criterion id."""
     latest = Promotion.objects.filter(criterion__in=criteria).values("criterion").annotate(last=Max("id"))
-    promotions = Promotion.objects.filter(pk__in=[row["last"] for row in latest]).select_related("version")
+    promotions = Promotion.objects.filter(pk__in=[row["last"] for row in latest])
+    promotions = promotions.select_related("version__written_for")
     return {promotion.criterion_id: promotion.version for promotion in promotions}
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from common.problems import FieldProblem, InputProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.lint import Finding
+from evaluation.prompts.queries.definitions import known_version
 from evaluation.prompts.queries.drafts import WorkingPrompt
 from evaluation.prompts.queries.versions import newer_versions, tried_version
 from evaluation.prompts.services.examples import (
@@ -126,22 +127,21 @@ def version_save(
 ) -> SavedVersion:
     """Save an author's text as a version, and end their draft if it has the same content.
 
-    The version has the draft's origin if their texts are equal, else it is the author's. `confirmed` is the
-    number of the latest version that the author has seen.
+    A text that was saved for an older definition of the criterion is saved again: its author says that it
+    still holds. The version has the draft's origin if their texts are equal, else it is the author's.
+    `confirmed` is the number of the latest version that the author has seen.
 
     Raises FieldProblem without a reason, FaultyPrompt for a text with errors, PromptRefused as
     `prompt_version_add`, NewerVersions for an unconfirmed version saved after `base`.
     """
-    says_so = PromptVersion.objects.filter(
-        criterion=criterion, content_hash=prompt_hash(text=text, examples=examples)
-    )
+    digest = prompt_hash(text=text, examples=examples)
     # Checks without a lock come first. Versions are never deleted, so an equal one stays.
-    if not says_so.exists():
+    if known_version(criterion=criterion, content_hash=digest) is None:
         _check(criterion, text, examples, reason)
     with transaction.atomic():
         _lock(criterion)
         draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
-        known = says_so.first()
+        known = known_version(criterion=criterion, content_hash=digest)
         if known is None:
             _check_newer(base, confirmed)
         saved = known or prompt_version_add(

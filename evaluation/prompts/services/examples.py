@@ -11,6 +11,7 @@ from evaluation.core.hashing import canonical, text_hash
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.example_lines import ExampleShape, check_example, check_mixture
+from evaluation.prompts.queries.definitions import known_version
 from evaluation.prompts.queries.leaks import MEASURED, measured_chats, nearly_measured
 from evaluation.prompts.queries.versions import newest_versions, next_number, tried_version
 from evaluation.prompts.services.versions import champions_ensure
@@ -57,6 +58,7 @@ def prompt_version_add(
 ) -> PromptVersion:
     """Add the next version of a criterion's prompt, as a draft; the same text and examples add nothing.
 
+    They add a version if the criterion's text changed since they were saved: the author has read them again.
     `again` creates a new version anyway.
 
     Raises PromptRefused for a prompt that is blank, too long or sets the form of the answer, for an example
@@ -67,9 +69,8 @@ def prompt_version_add(
     champions_ensure(criteria=[criterion])
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=text, examples=examples)
-    versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
-    known = None if again else versions.filter(content_hash=digest).first()
+    known = None if again else known_version(criterion=criterion, content_hash=digest)
     if known is not None:
         return known
     return version_store(
@@ -104,6 +105,7 @@ def version_store(
     if row is None:
         row = PromptVersion(criterion=criterion, text=text, content_hash=digest)
     row.number, row.origin, row.base, row.reason, row.author = number, origin, base, reason, author
+    row.written_for = newest_versions(criteria=[criterion])[criterion.pk]
     row.created_at = timezone.now()
     created = row.pk is None
     row.save()

@@ -8,51 +8,31 @@ from django.db import transaction
 from common.problems import InputProblem
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import Promotion, PromptVersion
+from evaluation.models.runs import Verdict
 from evaluation.prompts.core import sections
+from evaluation.prompts.core.definition import changed_texts, generated_text
+from evaluation.prompts.queries.definitions import definition_of
 from evaluation.prompts.queries.versions import champions, newest_versions, next_number
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 SHIPPED = Path(__file__).resolve().parent.parent / "shipped"
-
-GENERATED = """# Context
-The chats are between a support chatbot and its customers.{slot}
-
-# Objective
-{question}
-
-{definition}
-
-# Style
-Look at the whole chat. What the messages say decides; what the definition does not name does not count.
-
-# Tone
-Impartial towards bot and customer, neither lenient nor harsh.
-
-# Audience
-A reviewer who checks the verdict against the chat: name message numbers.
-
-# Response
-A rationale of at most 120 words that starts from the evidence.
-"""
-KNOWLEDGE_SLOT = " What is known about the business:\n\n{{knowledge}}"
+RUBRIC_ORIGINS = (PromptVersion.Origin.SHIPPED, PromptVersion.Origin.GENERATED)
 
 
 def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
-    """Return the champion prompt of each criterion by id; prompts without an author follow the rubric's text.
+    """Return the champion prompt of each criterion by id.
 
     A criterion without a version gets version 1, shipped or generated. When the criterion's text changes, a
-    new version replaces a generated one, and a shipped one that asks another question. An author's version
-    stays.
+    generated champion, and a shipped one that asks another question, gets a successor. It becomes the
+    champion only while the criterion has neither labels nor verdicts; later it is a draft for the regression
+    test. An author's version stays.
     """
     prompts, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
     for criterion in criteria:
         champion, version = prompts.get(criterion.pk), versions[criterion.pk]
-        if champion is None:
-            prompts[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
-        elif not _serves(champion, criterion, version):
-            reason = f"Version {version.number} of the criterion's text"
-            prompts[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
+        if champion is None or not _serves(champion, version):
+            prompts[criterion.pk] = _version_add(criterion, version, champion)
     return prompts
 
 
@@ -75,46 +55,53 @@ def prompt_promote(
     )
 
 
-def _serves(prompt: PromptVersion, criterion: Criterion, version: CriterionVersion) -> bool:
-    if prompt.origin == PromptVersion.Origin.GENERATED:
-        return prompt.text == generated_prompt(criterion, version)
+def _serves(prompt: PromptVersion, version: CriterionVersion) -> bool:
+    if prompt.origin == PromptVersion.Origin.GENERATED and prompt.written_for is not None:
+        return not changed_texts(definition_of(prompt.written_for), definition_of(version))
     return prompt.origin != PromptVersion.Origin.SHIPPED or _asks(prompt.text, version.question)
 
 
 @transaction.atomic
 def _version_add(
-    criterion: Criterion, version: CriterionVersion, before: PromptVersion | None, *, reason: str
+    criterion: Criterion, version: CriterionVersion, before: PromptVersion | None
 ) -> PromptVersion:
-    """Add and promote the rubric's own text, unless the champion is no longer `before`."""
-    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    """Add the rubric's own text once, and return the champion: the new version if it may become it."""
+    locked = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     now = champions(criteria=[criterion]).get(criterion.pk)
     if now is not None and now != before:
         return now
+    prompts = PromptVersion.objects.filter(criterion=criterion)
+    known = prompts.filter(written_for=version, origin__in=RUBRIC_ORIGINS).first()
+    prompt = known or _own_version(criterion, version, first=now is None)
+    if now is not None and (locked.labels_seq or Verdict.objects.filter(criterion=criterion).exists()):
+        return now
+    if now != prompt:
+        Promotion.objects.create(criterion=criterion, version=prompt, reason=prompt.reason)
+    return prompt
+
+
+def _own_version(criterion: Criterion, version: CriterionVersion, *, first: bool) -> PromptVersion:
+    """Create the shipped prompt if it asks this question, else one from the raters' texts."""
     shipped = SHIPPED / f"{criterion.key}.md"
     text = shipped.read_text(encoding="utf-8") if shipped.is_file() else ""
     if text and _asks(text, version.question):
         origin = PromptVersion.Origin.SHIPPED
     else:
         origin, text = PromptVersion.Origin.GENERATED, generated_prompt(criterion, version)
-    # NB: under the lock the next number is free, so no other user's version is promoted.
-    prompt, _ = PromptVersion.objects.get_or_create(
+    return PromptVersion.objects.create(
         criterion=criterion,
-        number=1 if before is None else next_number(criterion),
-        defaults={
-            "text": text,
-            "content_hash": text_hash(text),
-            "origin": origin,
-            "reason": reason,
-        },
+        number=next_number(criterion),
+        text=text,
+        content_hash=text_hash(text),
+        origin=origin,
+        reason="First version" if first else f"Version {version.number} of the criterion's text",
+        written_for=version,
     )
-    Promotion.objects.create(criterion=criterion, version=prompt, reason=reason)
-    return prompt
 
 
 def generated_prompt(criterion: Criterion, version: CriterionVersion) -> str:
-    """Return a CO-STAR prompt from the rubric's own words."""
-    slot = KNOWLEDGE_SLOT if criterion.tier == Tier.CONTEXT else ""
-    return GENERATED.format(slot=slot, question=version.question, definition=version.definition)
+    """Return a CO-STAR prompt from the raters' own words."""
+    return generated_text(definition_of(version), knowledge=criterion.tier == Tier.CONTEXT)
 
 
 def _asks(text: str, question: str) -> bool:

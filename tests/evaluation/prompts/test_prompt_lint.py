@@ -1,10 +1,12 @@
 """What the lint says of a prompt; every shipped prompt is clean."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from evaluation.prompts.core import sections
+from evaluation.prompts.core.definition import Definition
 from evaluation.prompts.core.lint import Level, lint_prompt
 
 QUESTION = "Was the bot polite?"
@@ -29,11 +31,16 @@ The lead.
 A rationale of at most 120 words.
 """
 LONG = 400_000  # characters: what grows with their square does not end within the time of a test
-SHIPPED = sorted((Path(__file__).parents[3] / "evaluation" / "prompts" / "shipped").glob("*.md"))
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted((ROOT / "evaluation" / "prompts" / "shipped").glob("*.md"))
+DEFAULT_RUBRIC = json.loads((ROOT / "labeling" / "rubric" / "default_rubric.json").read_text("utf-8"))
+RUBRIC = {criterion["key"]: criterion for criterion in DEFAULT_RUBRIC["criteria"]}
 
 
-def said(text: str, *, question: str = QUESTION, has_articles: bool = False) -> list[tuple[str, str, str]]:
-    found = lint_prompt(text, question=question, has_articles=has_articles)
+def said(
+    text: str, *, question: str = QUESTION, definition: str = "", has_articles: bool = False
+) -> list[tuple[str, str, str]]:
+    found = lint_prompt(text, asked=Definition(question, definition), has_articles=has_articles)
     return [(finding.level.value, finding.section, finding.message) for finding in found]
 
 
@@ -43,9 +50,53 @@ def test_a_clean_prompt_has_nothing_to_say() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_the_shipped_prompts_are_clean(path: Path) -> None:
-    text = path.read_text("utf-8")
-    question = sections(text)["objective"].split("\n\n")[0]
-    assert said(text, question=question, has_articles="{{knowledge}}" in text) == []
+    text, asked = path.read_text("utf-8"), RUBRIC[path.stem]
+    found = said(
+        text,
+        question=asked["question"],
+        definition=asked["definition"],
+        has_articles="{{knowledge}}" in text,
+    )
+    assert found == []
+
+
+def test_a_prompt_without_the_words_of_the_definition_is_named() -> None:
+    definition = (
+        "True when every bot message stays courteous towards the customer, keeps to formal address and "
+        "offers an apology after a mistake. False when one message mocks, insults or blames the customer."
+    )
+    (finding,) = said(CLEAN, definition=definition)
+    assert finding[:2] == ("warning", "objective") and "few words of the definition" in finding[2]
+    assert said(CLEAN.replace("it thanks.", definition), definition=definition) == []
+
+
+@pytest.mark.parametrize("own", ["The knowledge decides.", "Name the article key."])
+def test_a_prompt_that_refers_to_knowledge_needs_articles(own: str) -> None:
+    text = CLEAN.replace("Impartial.", own)
+    assert said(text) == [
+        ("warning", "tone", "refers to knowledge, but the criterion reads no article: list its articles")
+    ]
+    assert said(text.replace("A shop.", "A shop.\n\n{{knowledge}}"), has_articles=True) == []
+
+
+@pytest.mark.parametrize("own", ["No business knowledge is needed.", "It needs no knowledge."])
+def test_a_prompt_may_say_that_it_needs_no_knowledge(own: str) -> None:
+    assert said(CLEAN.replace("Impartial.", own)) == []
+
+
+def test_a_rule_that_repeats_the_example_of_the_other_answer_is_named() -> None:
+    asked = Definition(
+        QUESTION,
+        "",
+        true_example="The bot thanks the customer for waiting.",
+        false_example="The bot calls the customer careless.",
+    )
+    wrong = CLEAN.replace("it thanks.", "the bot calls the customer careless.")
+    right = f"{CLEAN.replace('it thanks.', 'the bot thanks the customer for waiting.')}"
+    assert [one.message for one in lint_prompt(wrong, asked=asked, has_articles=False)] == [
+        "the rule for True repeats the raters' example of False"
+    ]
+    assert lint_prompt(right, asked=asked, has_articles=False) == ()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +130,7 @@ def test_each_fault_is_named_with_its_section(
 
 
 def test_errors_come_first() -> None:
-    found = lint_prompt("# Tone\nBe strict. {{x}}", question=QUESTION, has_articles=False)
+    found = lint_prompt("# Tone\nBe strict. {{x}}", asked=Definition(QUESTION, ""), has_articles=False)
     assert [finding.level for finding in found] == sorted(finding.level for finding in found)
     assert found[0].level is Level.ERROR
 

@@ -13,6 +13,7 @@ RUBRIC = ROOT / "labeling" / "rubric" / "default_rubric.json"
 
 HEADINGS = ["Context", "Objective", "Style", "Tone", "Audience", "Response"]
 SLOT = "{{knowledge}}"
+REFERS_TO_KNOWLEDGE = ("exposed_sensitive_data", "reasked_known_information")  # simple, by listed articles
 FORBIDDEN = [
     *("verdicts", "json", "true/false"),  # the answer's form belongs to the engine
     *("step by step", "step-by-step", "chain of thought", "think carefully", "let's think"),
@@ -73,8 +74,8 @@ def test_the_criterion_s_question_is_the_only_one_asked(key: str) -> None:
 
 
 @each_criterion
-def test_knowledge_slot_is_alone_in_the_context_of_context_criteria_only(key: str) -> None:
-    expected = 1 if CRITERIA[key]["tier"] == "context" else 0
+def test_knowledge_slot_is_alone_in_the_context_of_prompts_that_refer_to_knowledge(key: str) -> None:
+    expected = 1 if CRITERIA[key]["tier"] == "context" or key in REFERS_TO_KNOWLEDGE else 0
     assert _text(key).count(SLOT) == expected
     assert _section(key, "Context").splitlines().count(SLOT) == expected
 

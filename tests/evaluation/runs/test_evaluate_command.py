@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.queries.versions import champions
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.runs.services.control import run_cancel
 from labeling.models.people import Workspace
@@ -333,7 +334,7 @@ def test_a_rubric_without_prompts_gets_a_generated_version_1(settings: Settings)
     assert "True when zebra_striped." in asked
 
 
-def test_a_generated_prompt_follows_the_rubrics_text(settings: Settings) -> None:
+def test_a_judged_criterions_new_text_makes_a_draft_and_does_not_reach_the_judge(settings: Settings) -> None:
     workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:
         evaluate("--set", "calibration", "--engine", "direct")
@@ -345,12 +346,11 @@ def test_a_generated_prompt_follows_the_rubrics_text(settings: Settings) -> None
             definition=definition,
             content_hash=hashlib.sha256(definition.encode()).hexdigest(),
         )
-        evaluate("--set", "calibration", "--engine", "direct")
-        assert stub.count == 2
-        before, after = (conversation(body) for body in stub.requests)
-    assert definition in after and definition not in before
-    assert "True when polite." not in after
-    assert list(PromptVersion.objects.values_list("number", "origin")) == [(1, "generated"), (2, "generated")]
+        evaluate("--set", "calibration", "--engine", "direct", "--replicate", "1")
+        assert all(definition not in conversation(body) for body in stub.requests)
+    first, draft = PromptVersion.objects.all()
+    assert definition in draft.text
+    assert champions(criteria=Criterion.objects.all()) == {first.criterion_id: first}
 
 
 def test_a_shipped_prompt_serves_its_own_question(settings: Settings) -> None:

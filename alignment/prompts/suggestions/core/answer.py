@@ -10,6 +10,7 @@ from alignment.prompts.suggestions.core.prompt import has_slot
 from evaluation.core.types import Chat
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR
+from evaluation.prompts.core.definition import Definition
 from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shorten
 from evaluation.prompts.core.lint import Finding, Level, lint_prompt
 
@@ -87,7 +88,7 @@ def _check(text: str, *, prompt: str, question: str) -> None:
         raise Unreadable("the revised prompt has lost the line {{knowledge}}")
     if parts.get("examples") != sections(prompt).get("examples"):
         raise Unreadable("the revised prompt changes the examples")
-    for finding in lint_prompt(text, question=question, has_articles=has_slot(prompt)):
+    for finding in lint_prompt(text, asked=Definition(question, ""), has_articles=has_slot(prompt)):
         if finding.level == Level.ERROR:
             raise Unreadable(f"the revised prompt: {finding.line.removeprefix('error: ')}")
 

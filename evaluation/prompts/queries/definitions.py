@@ -1,0 +1,120 @@
+"""Prompts that were written for an older text of their criterion."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from evaluation.models.judges import Judge, JudgePrompt
+from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.core.definition import Definition, changed_texts
+from evaluation.prompts.queries.versions import champions, newest_versions
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+@dataclass(frozen=True, slots=True)
+class OlderDefinition:
+    """A prompt version whose criterion's text changed since; both texts by number."""
+
+    criterion: str
+    prompt: int | None
+    written_for: int
+    newest: int
+    changed: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return what changed since the prompt was written."""
+        changed = " and ".join(filter(None, (", ".join(self.changed[:-1]), self.changed[-1])))
+        return (
+            f"written for an older definition of {self.criterion}: "
+            f"text {self.written_for}, now {self.newest} ({changed} changed)"
+        )
+
+
+def definition_of(version: CriterionVersion) -> Definition:
+    """Return a version's texts and rule."""
+    return Definition(
+        question=version.question,
+        definition=version.definition,
+        guideline=version.guideline,
+        true_example=version.true_example,
+        false_example=version.false_example,
+        allow_na=version.allow_na,
+    )
+
+
+def older_definition(
+    prompt: PromptVersion, *, criterion: Criterion, newest: CriterionVersion
+) -> OlderDefinition | None:
+    """Return how the criterion's text changed since the prompt was written; None if it did not.
+
+    The prompt's `written_for` is read: select it with the prompt.
+    """
+    then = prompt.written_for
+    if then is None or then.pk == newest.pk:
+        return None
+    changed = changed_texts(definition_of(then), definition_of(newest))
+    return (
+        OlderDefinition(criterion.key, prompt.number, then.number, newest.number, changed)
+        if changed
+        else None
+    )
+
+
+def known_version(*, criterion: Criterion, content_hash: str) -> PromptVersion | None:
+    """Return the latest version with this content, unless the criterion's text changed since it was saved."""
+    same = PromptVersion.objects.filter(criterion=criterion, content_hash=content_hash)
+    latest = same.select_related("written_for").last()
+    newest = newest_versions(criteria=[criterion])[criterion.pk]
+    if latest is None or older_definition(latest, criterion=criterion, newest=newest):
+        return None
+    return latest
+
+
+def older_champions(criteria: Collection[Criterion]) -> dict[int, OlderDefinition]:
+    """Return the champions written for an older text, by criterion id. Three queries."""
+    prompts, newest = champions(criteria=criteria), newest_versions(criteria=criteria)
+    found = {
+        row.pk: older_definition(prompts[row.pk], criterion=row, newest=newest[row.pk])
+        for row in criteria
+        if row.pk in prompts
+    }
+    return {pk: one for pk, one in found.items() if one is not None}
+
+
+def older_prompts(judges: Iterable[Judge]) -> list[OlderDefinition]:
+    """Return the prompts of these judges that were written for an older text, by criterion key. 2 queries."""
+    rows = list(
+        JudgePrompt.objects.filter(judge__in=judges)
+        .select_related("criterion", "prompt_version__written_for")
+        .order_by("criterion__key", "prompt_version__number")
+    )
+    newest = newest_versions(criteria={row.criterion for row in rows})
+    found = (
+        older_definition(row.prompt_version, criterion=row.criterion, newest=newest[row.criterion_id])
+        for row in rows
+    )
+    return list(dict.fromkeys(one for one in found if one))
+
+
+def older_notices(judges: Iterable[Judge]) -> list[str]:
+    """Return a notice if prompts of these judges were written for an older text. Two queries."""
+    return notices_of(older_prompts(judges))
+
+
+def notices_of(older: Collection[OlderDefinition]) -> list[str]:
+    """Return one notice for these prompts; empty for none.
+
+    Examples
+    --------
+    >>> notices_of([OlderDefinition("polite", 1, 1, 2, ("definition",))])
+    ['prompt version 1 was written for an older definition of polite: text 1, now 2 (definition changed)']
+    """
+    if not older:
+        return []
+    if len(older) == 1:
+        (one,) = older
+        return [
+            f"prompt version {one.prompt} was {one.sentence}" if one.prompt else f"a try was {one.sentence}"
+        ]
+    keys = ", ".join(dict.fromkeys(one.criterion for one in older))
+    return [f"{len(older)} prompts were written for an older definition of their criterion: {keys}"]
