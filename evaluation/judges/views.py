@@ -24,6 +24,8 @@ from evaluation.judges.services.profiles import (
     profile_save,
 )
 from evaluation.models.judges import JudgeProfile
+from evaluation.prompts.queries.definitions import notices_of, older_champions
+from labeling.models.rubric import Criterion
 
 JUDGES_SHOWN = 20
 
@@ -51,9 +53,15 @@ def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
         "settings": recipe_settings(choice),
         "roles": recipe_roles(choice),
         "today": judges_today(choice=choice),
-        "notices": _notices(choice),
+        "notices": [*_older_champions(), *_notices(choice)],
     }
     return render(request, "evaluation/judges/profile_detail.html", context)
+
+
+def _older_champions() -> list[str]:
+    """Return a notice if today's judge would be asked with prompts written for older definitions."""
+    active = Criterion.objects.filter(state=Criterion.State.ACTIVE)
+    return notices_of(older_champions(list(active)).values())
 
 
 def _notices(choice: JudgeSpec) -> list[str]:

@@ -1,7 +1,7 @@
 """Certificates and their validity, which is checked at each read."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.configs import judge_configs
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import Judge
+from evaluation.prompts.queries.definitions import notices_of, older_prompts
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -111,6 +112,18 @@ def certificate_states(rows: Collection[Certificate], *, figures: bool = True) -
     for pk, today in changed_reports(valid.values()).items():
         lost = today.lost(valid[pk].body, figures=figures)
         states[pk] = _state(valid[pk], now, lost, notes=[today.note] if today.note else [])
+    return _with_older(states, rows)
+
+
+def _with_older(
+    states: dict[int, CertificateState], rows: Collection[Certificate]
+) -> dict[int, CertificateState]:
+    """Note under valid certificates which prompts were written for an older definition."""
+    older = older_prompts([row.judge for row in rows if states[row.pk].holds])
+    for row in rows:
+        notes = notices_of(older.get(row.judge_id, []))
+        if notes and states[row.pk].holds:
+            states[row.pk] = replace(states[row.pk], notes=(*states[row.pk].notes, *notes))
     return states
 
 

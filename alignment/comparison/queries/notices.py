@@ -3,6 +3,7 @@
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
+from evaluation.prompts.queries.definitions import older_notices
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import Rater
 
@@ -14,8 +15,8 @@ KINDS = {
 
 
 def scope_notices(scope: Scope) -> list[str]:
-    """Notices about the run, hidden holdout chats, weighted samples, clusters, demo or automatic labels."""
-    notices = list(run_notices(scope.run)) if scope.run else []
+    """Cautions: run, prompts, hidden holdout chats, weighted samples, clusters, demo or automatic labels."""
+    notices = [*run_notices(scope.run), *older_notices([scope.run.judge])] if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         notices.append(f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results")
     about = scope_summary(scope)

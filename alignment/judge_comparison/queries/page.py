@@ -14,6 +14,7 @@ from alignment.judge_comparison.queries.run_selection import MOST, LeagueChoice
 from alignment.reports.queries.page import is_demo, notices
 from alignment.reports.queries.reports import POLICY
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.definitions import older_notices
 from evaluation.runs.queries.runs import OUTSIDE, run_notices
 
 NAMES = {OVERALL: "Overall", "simple": "Simple", "context": "Context", "subjective": "Subjective"}
@@ -114,6 +115,7 @@ def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[s
     """Notices on the labels, verdicts and chats of the league."""
     texts = notices(choice.scope) if choice.runs else []
     of_runs = [notice for run in choice.runs for notice in run_notices(run)]
+    of_runs += older_notices([run.judge for run in choice.runs])
     if hidden := choice.hidden_chats:
         texts.append(
             f"{hidden} chat{'' if hidden == 1 else 's'} excluded: in the holdout, or still in your queue"

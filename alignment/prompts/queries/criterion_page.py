@@ -22,9 +22,10 @@ from alignment.prompts.queries.versions import (
 from alignment.regression.queries.holdout_access import holdout_uses
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
+from evaluation.prompts.queries.definitions import older_definition
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.rating.queries.notes import NoteFilter, note_rows, notes_for
 from labeling.rubric.queries.lineage import lineage_of
 
@@ -49,7 +50,7 @@ def criterion_page(
         "draft": _draft(criterion, user),
         "disagreements": disagreements,
         "worst": max(disagreements, key=lambda one: one.count, default=None),
-        "notices": notices_of(disagreements),
+        "notices": [*_older(criterion, champion, version), *notices_of(disagreements)],
         "misaligned": open_disagreement_count(criterion, user=user),
         "releases": releases_of(rows),
         "openings": holdout_uses(criteria=[criterion]),
@@ -58,6 +59,16 @@ def criterion_page(
         **_prompt(champion, user),
         **_unclear(criterion, user),
     }
+
+
+def _older(criterion: Criterion, champion: VersionRow | None, version: CriterionVersion) -> list[str]:
+    """Return a notice with the next step if the champion was written for an older definition."""
+    if champion is None:
+        return []
+    older = older_definition(champion.prompt, criterion=criterion, newest=version)
+    if older is None:
+        return []
+    return [f"the champion was {older.sentence}. Revise it, or save it again if it still fits, then test it"]
 
 
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:

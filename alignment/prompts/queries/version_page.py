@@ -10,6 +10,7 @@ from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.prompts.queries.sections import examples_for, sections_of, version_diff
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, with_figures
+from evaluation.prompts.queries.definitions import notices_of, older_definition
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -25,9 +26,11 @@ def version_page(
         return None
     (row,) = with_figures([plain], of=[plain], user=user)
     other = row_of(rows, int(against)) if against.isdecimal() and len(against) < 10 else None
+    newest = criterion.versions.latest("number")
+    older = older_definition(row.prompt, criterion=criterion, newest=newest)
     return {
         "criterion": criterion,
-        "version": criterion.versions.latest("number"),
+        "version": newest,
         "row": replace(row, tests=_visible_tests(row, user)),
         "rows": rows,
         "sections": sections_of(row.prompt),
@@ -36,7 +39,10 @@ def version_page(
         "compared_number": other.number if other else _usual(row, rows),
         "diff": version_diff(other.prompt, row.prompt, user=user) if other else None,
         "restorable": is_restorable(criterion, row, rows),
-        "notices": list(dict.fromkeys(text for one in row.metrics for text in run_notices(one.run))),
+        "notices": [
+            *notices_of([older] if older else []),
+            *dict.fromkeys(text for one in row.metrics for text in run_notices(one.run)),
+        ],
     }
 
 

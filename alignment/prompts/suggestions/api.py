@@ -36,7 +36,7 @@ class SuggestionInput(serializers.Serializer[Any]):
     """A suggestion to start.
 
     `chats` is the most chats to show, `profile` the judge profile whose model writes the revision. `anew`
-    ignores stored answers.
+    ignores stored answers. `from_texts` shows no chat: the prompt is written from the raters' texts.
     """
 
     chats = serializers.IntegerField(min_value=FEWEST, max_value=MOST, default=CHATS)
@@ -44,6 +44,7 @@ class SuggestionInput(serializers.Serializer[Any]):
         slug_field="name", queryset=JudgeProfile.objects.all(), required=False, allow_null=True
     )
     anew = serializers.BooleanField(default=False)
+    from_texts = serializers.BooleanField(default=False)
 
 
 class SuggestionChatOutput(serializers.Serializer[Any]):
@@ -102,10 +103,10 @@ class CriterionSuggestions(APIView):
         responses={202: SuggestionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
-        """Start a revision of your draft, or else of the champion, from disagreements in the train split."""
+        """Start a revision of your draft, or else of the champion, from train chats or the raters' texts."""
         criterion = get_object_or_404(Criterion, key=key)
         body = validated(SuggestionInput, request.data)
-        choice = SuggestionChoice(body["chats"], body.get("profile"), body["anew"])
+        choice = SuggestionChoice(body["chats"], body.get("profile"), body["anew"], body["from_texts"])
         user = cast(User, request.user)
         try:
             row = suggestion_start(criterion=criterion, choice=choice, by=user)

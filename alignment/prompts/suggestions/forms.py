@@ -24,6 +24,7 @@ class SuggestForm(forms.Form):
         empty_label="default profile",
     )
     anew = forms.BooleanField(required=False)
+    from_texts = forms.BooleanField(required=False)
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, auto_id="suggest_%s", initial={"chats": CHATS})
@@ -33,7 +34,7 @@ class SuggestForm(forms.Form):
     def choice(self) -> SuggestionChoice:
         """The choice in a valid form."""
         data = self.cleaned_data
-        return SuggestionChoice(data["chats"], data["profile"], data["anew"])
+        return SuggestionChoice(data["chats"], data["profile"], data["anew"], data["from_texts"])
 
     @property
     def offered(self) -> SuggestionChoice:

@@ -29,6 +29,7 @@ from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.queries.definitions import definition_of
 from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, working_prompt
 from evaluation.prompts.queries.versions import champions, newest_versions
 from evaluation.prompts.services.drafts import draft_discard, draft_save
@@ -48,11 +49,15 @@ class SuggestionRefused(InputProblem):
 
 @dataclass(frozen=True, slots=True)
 class SuggestionChoice:
-    """At most how many chats to send, the profile that names the model (None: the default), repeat."""
+    """At most how many chats to send, the profile that names the model (None: the default), repeat.
+
+    `from_texts` sends no chat: the prompt is written from the raters' texts.
+    """
 
     chats: int = CHATS
     profile: JudgeProfile | None = None
     anew: bool = False
+    from_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,7 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
     champion = champions(criteria=[criterion]).get(criterion.pk)
     if champion is None:
         raise SuggestionRefused("there is no prompt yet: the first run makes version 1")
-    disagreements = train_disagreements(criterion=criterion, champion=champion, user=by)
-    if len(disagreements) < FEWEST:
-        count = f"{len(disagreements)} train chat{'' if len(disagreements) == 1 else 's'}"
-        raise SuggestionRefused(f"judge and consensus differ on {count}; a suggestion needs {FEWEST}")
+    disagreements = [] if choice.from_texts else _disagreements(criterion, champion, by)
     endpoint = current_endpoint()
     if endpoint.embedded:
         raise SuggestionRefused(
@@ -88,8 +90,7 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
     shown = select_disagreements(disagreements, most=choice.chats)
     notes = open_notes(criterion=criterion, user=by)
     material = Material(
-        question=version.question,
-        definition=version.definition,
+        asked=definition_of(version),
         prompt=working.text,
         disagreements=disagreements_in_full(shown, criterion=criterion),
         notes=tuple(note.text for note in notes),
@@ -104,6 +105,14 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         notes=len(notes),
         note_chats=tuple(sorted({note.chat_id for note in notes})),
     )
+
+
+def _disagreements(criterion: Criterion, champion: PromptVersion, by: User) -> list[TrainDisagreement]:
+    found = train_disagreements(criterion=criterion, champion=champion, user=by)
+    if len(found) < FEWEST:
+        count = f"{len(found)} train chat{'' if len(found) == 1 else 's'}"
+        raise SuggestionRefused(f"judge and consensus differ on {count}; a revision needs {FEWEST}")
+    return found
 
 
 def suggestion_estimate(prepared: PreparedSuggestion) -> QuestionEstimate:

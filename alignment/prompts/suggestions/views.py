@@ -1,6 +1,7 @@
 """Suggested revisions in the editor's panel: start, show, use."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from django.contrib import messages
@@ -146,9 +147,16 @@ def _panel(
 
 
 def _offer(criterion: Criterion, form: SuggestForm, user: User) -> dict[str, Any]:
-    """Return the request that would be sent now with its estimate, or why there is none."""
-    try:
-        prepared = suggestion_prepare(criterion=criterion, choice=form.offered, by=user)
-        return {"offer": prepared, "estimate": suggestion_estimate(prepared)}
-    except InputProblem as refused:
-        return {"refused": str(refused)}
+    """Return both requests that could be sent now with their estimates, or why there is none.
+
+    `offer` revises by disagreements, `texts` writes the prompt from the raters' texts.
+    """
+    offers: dict[str, Any] = {}
+    for name, refused in {"texts": "no_texts", "offer": "refused"}.items():
+        choice = replace(form.offered, from_texts=name == "texts")
+        try:
+            prepared = suggestion_prepare(criterion=criterion, choice=choice, by=user)
+            offers[name] = {"prepared": prepared, "estimate": suggestion_estimate(prepared)}
+        except InputProblem as problem:
+            offers[refused] = str(problem)
+    return offers

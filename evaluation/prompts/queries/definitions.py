@@ -81,27 +81,28 @@ def older_champions(criteria: Collection[Criterion]) -> dict[int, OlderDefinitio
     return {pk: one for pk, one in found.items() if one is not None}
 
 
-def older_prompts(judges: Iterable[Judge]) -> list[OlderDefinition]:
-    """Return the prompts of these judges that were written for an older text, by criterion key. 2 queries."""
+def older_prompts(judges: Iterable[Judge]) -> dict[int, list[OlderDefinition]]:
+    """Return the prompts written for an older text, by judge id and in order of the criteria. Two queries."""
     rows = list(
         JudgePrompt.objects.filter(judge__in=judges)
         .select_related("criterion", "prompt_version__written_for")
         .order_by("criterion__key", "prompt_version__number")
     )
     newest = newest_versions(criteria={row.criterion for row in rows})
-    found = (
-        older_definition(row.prompt_version, criterion=row.criterion, newest=newest[row.criterion_id])
-        for row in rows
-    )
-    return list(dict.fromkeys(one for one in found if one))
+    by_judge: dict[int, list[OlderDefinition]] = {}
+    for row in rows:
+        prompt, text = row.prompt_version, newest[row.criterion_id]
+        if older := older_definition(prompt, criterion=row.criterion, newest=text):
+            by_judge.setdefault(row.judge_id, []).append(older)
+    return by_judge
 
 
 def older_notices(judges: Iterable[Judge]) -> list[str]:
     """Return a notice if prompts of these judges were written for an older text. Two queries."""
-    return notices_of(older_prompts(judges))
+    return notices_of([older for some in older_prompts(judges).values() for older in some])
 
 
-def notices_of(older: Collection[OlderDefinition]) -> list[str]:
+def notices_of(older: Iterable[OlderDefinition]) -> list[str]:
     """Return one notice for these prompts; empty for none.
 
     Examples
@@ -109,12 +110,13 @@ def notices_of(older: Collection[OlderDefinition]) -> list[str]:
     >>> notices_of([OlderDefinition("polite", 1, 1, 2, ("definition",))])
     ['prompt version 1 was written for an older definition of polite: text 1, now 2 (definition changed)']
     """
-    if not older:
+    each = sorted(set(older), key=lambda one: (one.criterion, one.prompt or 0))
+    if not each:
         return []
-    if len(older) == 1:
-        (one,) = older
+    if len(each) == 1:
+        (one,) = each
         return [
             f"prompt version {one.prompt} was {one.sentence}" if one.prompt else f"a try was {one.sentence}"
         ]
-    keys = ", ".join(dict.fromkeys(one.criterion for one in older))
-    return [f"{len(older)} prompts were written for an older definition of their criterion: {keys}"]
+    keys = ", ".join(dict.fromkeys(one.criterion for one in each))
+    return [f"{len(each)} prompts were written for an older definition of their criterion: {keys}"]

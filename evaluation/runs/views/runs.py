@@ -10,12 +10,13 @@ from django.views.decorators.http import require_POST, require_safe
 from common.access import permission_or_404
 from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.definitions import older_notices
 from evaluation.runs.queries import run_page
 from evaluation.runs.queries.engine_stats import run_engine_stats
 from evaluation.runs.queries.ledger import run_ledger
 from evaluation.runs.queries.progress import run_progress
 from evaluation.runs.queries.redact_errors import redact_errors
-from evaluation.runs.queries.runs import RunFilter, run_filters, run_rows, runs_open_to
+from evaluation.runs.queries.runs import RunFilter, run_filters, run_notices, run_rows, runs_open_to
 from evaluation.runs.queries.runs import run_list as all_runs
 from evaluation.runs.services.control import (
     CANCELLABLE,
@@ -124,6 +125,7 @@ def _whole(run: Run, user: User) -> dict[str, Any]:
     chats = run.run_chats.count()
     return _counts(run, user) | {
         "record": run,
+        "notices": [*run_notices(run), *older_notices([run.judge])],
         "chats": chats,
         "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
         "resume": resume_form(run.budget_usd),

@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
-from evaluation.prompts.queries.versions import champions
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.prompts.queries.versions import champions
 from evaluation.runs.services.control import run_cancel
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion, CriterionVersion

@@ -27,7 +27,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A revised prompt, what the disagreements have in common (prose), and the reason in one line."""
+    """A revised prompt, the model's prose on its material, and the reason in one line."""
 
     text: str
     reasons: str
@@ -59,7 +59,7 @@ def read_answer(answer: str, *, prompt: str, question: str) -> Revision:
         )
     prose = _REASON.sub("", preface).strip()
     if not prose:
-        raise Unreadable("the answer does not say what the disagreements have in common")
+        raise Unreadable("the answer has no prose before the revised prompt")
     text = _block(lines[markers[0].end() :])
     _check(text, prompt=prompt, question=question)
     return Revision(text, prose, reasons[0][:LONGEST_REASON])

@@ -10,6 +10,7 @@ from evaluation.core.types import Chat, PromptMessage, Windows
 from evaluation.engines.core.windows import CHARACTERS_PER_TOKEN, split_into_windows
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR, fill_knowledge
+from evaluation.prompts.core.definition import Definition
 
 CHAT_TOKENS = 24_000  # for all chats of a request together
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
@@ -42,13 +43,20 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The material of a suggestion: question, current prompt, disagreements, open notes."""
+    """The material of a suggestion: the raters' texts, current prompt, disagreements, open notes.
 
-    question: str
-    definition: str
+    Without disagreements the prompt is written from the raters' texts.
+    """
+
+    asked: Definition
     prompt: str
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[Disagreement, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def duty(self) -> str:
+        """Return the end of the names of its fixed texts."""
+        return "" if self.disagreements else "_texts"
 
 
 def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[PromptMessage, PromptMessage]:
@@ -56,15 +64,30 @@ def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[Pro
     room = CHAT_TOKENS // max(len(material.disagreements), 1)
     numbered = enumerate(material.disagreements, start=1)
     user = (
-        f"# The question\n{material.question}\n\nIts definition: {material.definition}",
+        f"# The question\n{material.asked.question}\n\nIts definition: {material.asked.definition}",
+        *(() if material.disagreements else _raters_texts(material.asked, secret=fence_secret)),
         "# The prompt as it stands",
         text_block(kind="prompt", text=material.prompt, secret=fence_secret),
-        "# Where people and judge differ",
+        *(["# Where people and judge differ"] if material.disagreements else []),
         *(part for n, one in numbered for part in _disagreement(n, one, room=room, secret=fence_secret)),
         *_notes(material.notes, secret=fence_secret),
         _duty(material),
     )
-    return PromptMessage("system", (_text("system"),)), PromptMessage("user", user)
+    system = _text(f"system{material.duty}")
+    return PromptMessage("system", (system,)), PromptMessage("user", user)
+
+
+def _raters_texts(asked: Definition, *, secret: bytes) -> Iterable[str]:
+    texts = {
+        "The raters' guideline": asked.guideline,
+        "The raters' example of True": asked.true_example,
+        "The raters' example of False": asked.false_example,
+    }
+    for heading, text in texts.items():
+        if text.strip():
+            yield f"# {heading}"
+            yield text_block(kind="text", text=text, secret=secret)
+    yield f"Not applicable is {'' if asked.allow_na else 'not '}a possible answer."
 
 
 def shown_part(one: Disagreement, *, tokens: int) -> Chat:
@@ -102,11 +125,11 @@ def _notes(notes: Sequence[str], *, secret: bytes) -> Iterable[str]:
 def _duty(material: Material) -> str:
     places = {
         "headings": ", ".join(f"`# {name.capitalize()}`" for name in COSTAR),
-        "question": material.question,
+        "question": material.asked.question,
         "slot": KEEPS_SLOT if has_slot(material.prompt) else NO_SLOT,
         "examples": KEEPS_EXAMPLES if "examples" in sections(material.prompt) else NO_EXAMPLES,
     }
-    return _text("duty").format_map(places)
+    return _text(f"duty{material.duty}").format_map(places)
 
 
 def has_slot(prompt: str) -> bool:

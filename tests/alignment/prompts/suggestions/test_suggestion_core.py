@@ -15,8 +15,10 @@ from alignment.prompts.suggestions.core import (
     suggestion_messages,
 )
 from evaluation.core.types import Chat, Message
+from evaluation.prompts.core.definition import Definition
 
 QUESTION = "Is it polite?"
+ASKED = Definition(QUESTION, "When it is.", "# Look\nAt all.", "It thanks.", "It mocks.", allow_na=True)
 PROMPT = """# Context
 A shop.
 
@@ -50,7 +52,7 @@ def material(**changes: object) -> Material:
     one = Disagreement(
         chat("Where is my order?"), False, True, (Opinion("Rater 1", False, "Rude in m1."),), "Polite."
     )
-    usual = Material(QUESTION, "When it is.", PROMPT, (one,), ("What of irony?",))
+    usual = Material(ASKED, PROMPT, (one,), ("What of irony?",))
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -76,6 +78,16 @@ def test_the_request_holds_question_prompt_chats_and_what_everybody_said() -> No
     for part in ("People decided FALSE, the judge said TRUE", "Rude in m1.", "Polite.", "What of irony?"):
         assert part in text
     assert "keeps the line `{{knowledge}}`" in text
+    assert "It thanks." not in text  # an example may be of these very chats
+
+
+def test_without_disagreements_the_prompt_is_written_from_the_raters_texts() -> None:
+    text = asked(material(disagreements=()))
+    for part in (QUESTION, "When it is.", "At all.", "It thanks.", "It mocks.", "What of irony?"):
+        assert part in text
+    assert "Not applicable is a possible answer." in text
+    assert "adds no rule that the raters' texts do not give" in text
+    assert "differ" not in text and "disagreements" not in text
 
 
 def test_the_same_material_is_the_same_request() -> None:
@@ -151,7 +163,7 @@ def test_examples_stay_as_they_are() -> None:
         (answer() + answer(), "more than one line REVISED PROMPT"),
         (answer(reason=""), "no line REASON"),
         (answer(reason="REASON: a\nREASON: b"), "two lines REASON"),
-        (answer(prose=""), "what the disagreements have in common"),
+        (answer(prose=""), "no prose before the revised prompt"),
         (answer().replace("~~~~", ""), "no fenced prompt"),
         (answer() + "Good luck.", "does not end the answer"),
         (answer()[:-6], "does not end the answer"),

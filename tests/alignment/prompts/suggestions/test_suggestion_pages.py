@@ -56,6 +56,7 @@ def test_it_says_how_many_chats_there_are_and_what_asking_takes(
     said = text(signed_in)
     assert "<b>3 train chats</b>" in said and "3 go to" in said
     assert "price unknown" in said and "Ask again" not in said
+    assert "Draft with the model" in said
     assert "2 go to" in text(signed_in, chats="2")
     assert "3 go to" in text(signed_in, chats="nonsense")
 

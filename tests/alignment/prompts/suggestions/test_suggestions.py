@@ -29,6 +29,7 @@ from evaluation.prompts.queries.drafts import draft_of
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.runs.queries.ledger import run_ledger
 from labeling.models.people import User
+from labeling.rubric.services.guidelines import CriterionWords, criterion_write
 from tests.factories.runs import MODEL
 from tests.factories.suggestions import (
     REASON,
@@ -93,6 +94,21 @@ def test_the_same_material_finds_its_stored_answer_and_is_asked_again_on_request
     disputes.chat("Parcel four")
     assert asked(disputes, author_user).sample == 0
     assert reviser.count == 3
+
+
+def test_a_prompt_is_drafted_from_the_raters_texts_without_any_chat(
+    reviser: StubEndpoint, disputes: Disputes, author_user: User
+) -> None:
+    version = disputes.criterion.versions.latest("number")
+    words = CriterionWords(version.question, version.definition, "Thanks count.", "Thanks!", "No.")
+    criterion_write(criterion=disputes.criterion, words=words, reason="Clearer", base=version.number, by=None)
+    row = asked(disputes, author_user, from_texts=True)
+    assert (row.state, row.chat_ids, row.reason) == ("done", [], REASON)
+    sent = conversation(reviser.requests[0])
+    assert all(said in sent for said in ("Thanks count.", "Thanks!", "No.")) and "Parcel" not in sent
+    suggestion_use(suggestion=row, by=author_user)
+    draft = draft_of(criterion=disputes.criterion, author=author_user)
+    assert draft is not None and (draft.text, draft.origin) == (row.text, "suggested")
 
 
 def test_the_judges_role_of_the_chosen_profile_names_the_model(
@@ -201,7 +217,7 @@ def test_with_fewer_than_two_disagreements_there_is_nothing_to_ask(
     reviser: StubEndpoint, transactional_db: None, disputes: Disputes, author_user: User
 ) -> None:
     disputes.chat_set.members.exclude(position=1).update(split="dev")
-    with pytest.raises(SuggestionRefused, match="differ on 1 train chat; a suggestion needs 2"):
+    with pytest.raises(SuggestionRefused, match="differ on 1 train chat; a revision needs 2"):
         asked(disputes, author_user)
 
 
