@@ -1,5 +1,6 @@
 """create_demo: something on every page, marked for what it is, and the same after a second start."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from alignment.demo_workspace.services.demo_workspace import RUNS
+from alignment.demo_workspace.services.demo_workspace import RUBRIC, RUNS
 from alignment.demo_workspace.services.labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
@@ -23,6 +24,7 @@ from tests.factories.runs import always, answering
 from tests.files import run
 from tests.stub_endpoint import Body, StubReply
 
+CRITERIA = len(json.loads(RUBRIC.read_text(encoding="utf-8"))["criteria"])
 REAL = {"direct": (8, 4), "reflection": (1, 2), "debate": (1, 2)}  # chats, criteria
 
 
@@ -58,12 +60,12 @@ def test_a_second_start_changes_nothing(demo: dict[str, Any]) -> None:
 def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
     assert Chat.objects.count() == ChatSet.objects.get(name="demo").members.count() == 24
     assert KnowledgeArticle.objects.count() == 14
-    assert PromptVersion.objects.exclude(promotions=None).count() == 13
+    assert PromptVersion.objects.exclude(promotions=None).count() == CRITERIA
     labels = [Label.objects.filter(rater=rater).count() for rater in Rater.objects.filter(kind="demo")]
-    assert sorted(labels) == [6 * 13, 24 * 13, 24 * 13, 24 * 13]
+    assert sorted(labels) == [6 * CRITERIA, *[24 * CRITERIA] * 3]
     assert Consensus.objects.filter(state="unresolved").count() >= 3
     assert Adjudication.objects.exists()
-    assert Verdict.objects.count() == 24 * 13
+    assert Verdict.objects.count() == 24 * CRITERIA
     assert set(Verdict.objects.values_list("state", flat=True)) == {"read", "unparsed", "refused"}
     assert LabelingJob.objects.get(name=JOB).raters.get().user == User.objects.get(username="rater")
 
@@ -85,7 +87,7 @@ def test_the_labelling_side_shows_what_a_team_has_done(demo: dict[str, Any]) -> 
     for done in (first, job):
         assert set(done.assignments.values_list("state", flat=True)) == {"submitted"}
         labels = Label.objects.filter(assignment__job=done)
-        assert labels.count() == done.assignments.count() * 13
+        assert labels.count() == done.assignments.count() * CRITERIA
     assert job.assignments.filter(kind="gold").count() == 4 * 3
     assert LabelingJob.objects.get(name=JOB).assignments.filter(kind="gold").exists()
     assert set(RaterNote.objects.values_list("kind", flat=True)) == {"unclear", "flag", "comment"}
