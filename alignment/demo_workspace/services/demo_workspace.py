@@ -67,7 +67,7 @@ RUNS = (
 def demo_ensure() -> ChatSet:
     """Create or complete the demo workspace; existing rows are kept."""
     knowledge_import(folder=DEMO / "knowledge")
-    rubric_import(path=RUBRIC, articles_set=criterion_articles_set)
+    rubric_import(path=RUBRIC, articles_set=criterion_articles_set, only_new=True)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from alignment.demo_workspace.services.demo_workspace import RUBRIC, RUNS
+from alignment.demo_workspace.services import demo_workspace
+from alignment.demo_workspace.services.demo_workspace import DEMO, RUBRIC, RUNS
 from alignment.demo_workspace.services.labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
@@ -19,12 +21,14 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
-from labeling.models.rubric import CriterionVersion, RubricGuideline
+from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
+from labeling.rubric.services.guidelines import CriterionWords, criterion_write
 from tests.factories.runs import always, answering
-from tests.files import run
+from tests.files import run, write_json, write_jsonl
 from tests.stub_endpoint import Body, StubReply
 
 CRITERIA = len(json.loads(RUBRIC.read_text(encoding="utf-8"))["criteria"])
+ADDED = "caused_needless_turns"
 REAL = {"direct": (8, 4), "reflection": (1, 2), "debate": (1, 2)}  # chats, criteria
 
 
@@ -129,6 +133,54 @@ def test_a_workspace_of_an_earlier_demo_gets_the_labelling_side_too(demo: dict[s
     run("create_demo")
     assert Label.objects.filter(assignment__job__name=INVENTED).exists()
     assert LabelingJob.objects.filter(name=JOB).count() == 1
+
+
+@pytest.fixture
+def earlier_demo(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The demo as it was before its rubric asked for needless turns."""
+    rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))
+    rubric["criteria"] = [row for row in rubric["criteria"] if row["key"] != ADDED]
+    folder = tmp_path / "demo"
+    copytree(DEMO, folder)
+    for name in ("labels.jsonl", "verdicts.jsonl"):
+        lines = (DEMO / name).read_text(encoding="utf-8").splitlines()
+        write_jsonl(folder / name, *(row for row in map(json.loads, lines) if row["criterion"] != ADDED))
+    with monkeypatch.context() as patch:
+        patch.setattr(demo_workspace, "RUBRIC", write_json(tmp_path / "rubric.json", rubric))
+        patch.setattr(demo_workspace, "DEMO", folder)
+        return run("create_demo").document
+
+
+def test_an_earlier_demo_gets_the_new_criterion_and_keeps_what_it_had(earlier_demo: dict[str, Any]) -> None:
+    labels, runs = set(Label.objects.values_list("pk", flat=True)), list(Run.objects.all())
+    versions = set(CriterionVersion.objects.values_list("pk", flat=True))
+    assert len(labels) == (6 + 3 * 24) * (CRITERIA - 1)
+    again = run("create_demo").document
+    assert again == earlier_demo
+    assert CriterionVersion.objects.exclude(pk__in=versions).get().criterion.key == ADDED
+    added = Label.objects.exclude(pk__in=labels)
+    assert set(added.values_list("criterion__key", flat=True)) == {ADDED}
+    assert added.count() == 6 + 3 * 24
+    assert PromptVersion.objects.filter(criterion__key=ADDED).get().origin == PromptVersion.Origin.SHIPPED
+    for kept in runs:
+        assert Verdict.objects.filter(run=kept).count() == 24 * (CRITERIA - 1)
+    before = rows()
+    run("create_demo")
+    assert rows() == before
+
+
+def test_a_second_start_keeps_a_text_that_a_lead_has_changed(demo: dict[str, Any]) -> None:
+    criterion = Criterion.objects.get(key="self_consistent")
+    newest = criterion.versions.latest("number")
+    criterion_write(
+        criterion=criterion,
+        words=CriterionWords(question=newest.question, definition="Compare the bot's messages."),
+        reason="Shorter",
+        base=newest.number,
+        by=User.objects.get(username="lead"),
+    )
+    run("create_demo")
+    assert criterion.versions.latest("number").definition == "Compare the bot's messages."
 
 
 def test_everything_in_it_is_marked_as_written_for_the_demo(demo: dict[str, Any]) -> None:
