@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,9 +74,7 @@ RUNS = (
 def demo_ensure() -> ChatSet:
     """Create or complete the demo workspace; existing rows are kept."""
     knowledge_import(folder=DEMO / "knowledge")
-    rubric_import(path=RUBRIC, articles_set=criterion_articles_set)
-    for key, articles in ARTICLES.items():
-        criterion_articles_set(Criterion.objects.get(key=key), articles)
+    rubric_import(path=RUBRIC, articles_set=_articles_set, only_new=True)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
@@ -85,6 +84,10 @@ def demo_ensure() -> ChatSet:
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
     prompts_import(DEMO / "prompts", reason=REVISED)
     return chat_set
+
+
+def _articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
+    return criterion_articles_set(criterion, ARTICLES.get(criterion.key, keys))
 
 
 @transaction.atomic

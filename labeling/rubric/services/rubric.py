@@ -25,9 +25,11 @@ from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
 
-def rubric_import(*, path: Path, articles_set: ArticlesSet) -> ImportResult:
+def rubric_import(*, path: Path, articles_set: ArticlesSet, only_new: bool = False) -> ImportResult:
     """
     Create the rubric of a file, or extend it; other criteria do not change. The result counts criteria.
+
+    With `only_new` the rubric's own criteria do not change either; the file only adds missing ones.
 
     `articles_set(criterion, keys)` stores the knowledge articles of a criterion and returns whether that
     changed anything; it raises FieldProblem("knowledge[n]", …). This app knows nothing about articles.
@@ -35,16 +37,20 @@ def rubric_import(*, path: Path, articles_set: ArticlesSet) -> ImportResult:
     Raises ImportProblem; no data is written then.
     """
     with transaction.atomic():
-        return read_document(path, lambda fields: _store(fields, path, articles_set))
+        return read_document(path, lambda fields: _store(fields, path, articles_set, only_new))
 
 
-def _store(fields: Fields, path: Path, articles_set: ArticlesSet) -> ImportResult:
+def _store(fields: Fields, path: Path, articles_set: ArticlesSet, only_new: bool) -> ImportResult:
     ignored = Ignored()
     spec = rubric_of(fields, ignored)
     rubric, _ = Rubric.objects.get_or_create(name=spec.name)
     dimensions = {dimension.key: _dimension(dimension) for dimension in spec.dimensions}
+    kept = set(rubric.criteria.values_list("key", flat=True)) if only_new else set()
     counts: Counter[str] = Counter()
     for n, criterion in enumerate(spec.criteria):
+        if criterion.key in kept:
+            counts["unchanged"] += 1
+            continue
         try:
             outcome = _criterion(criterion, rubric, dimensions[criterion.dimension], path.name, articles_set)
         except FieldProblem as problem:

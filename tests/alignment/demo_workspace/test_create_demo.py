@@ -1,6 +1,8 @@
 """create_demo: something on every page, marked for what it is, and the same after a second start."""
 
+import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from alignment.demo_workspace.services.demo_workspace import RUNS
+from alignment.demo_workspace.services import demo_workspace
+from alignment.demo_workspace.services.demo_workspace import DEMO, RUBRIC, RUNS
 from alignment.demo_workspace.services.labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
@@ -18,11 +21,14 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
-from labeling.models.rubric import CriterionVersion, RubricGuideline
+from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
+from labeling.rubric.services.guidelines import CriterionWords, criterion_write
 from tests.factories.runs import always, answering
-from tests.files import run
+from tests.files import run, write_json, write_jsonl
 from tests.stub_endpoint import Body, StubReply
 
+CRITERIA = len(json.loads(RUBRIC.read_text(encoding="utf-8"))["criteria"])
+ADDED = "caused_needless_turns"
 REAL = {"direct": (8, 4), "reflection": (1, 2), "debate": (1, 2)}  # chats, criteria
 
 
@@ -58,12 +64,12 @@ def test_a_second_start_changes_nothing(demo: dict[str, Any]) -> None:
 def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
     assert Chat.objects.count() == ChatSet.objects.get(name="demo").members.count() == 24
     assert KnowledgeArticle.objects.count() == 14
-    assert PromptVersion.objects.exclude(promotions=None).count() == 13
+    assert PromptVersion.objects.exclude(promotions=None).count() == CRITERIA
     labels = [Label.objects.filter(rater=rater).count() for rater in Rater.objects.filter(kind="demo")]
-    assert sorted(labels) == [6 * 13, 24 * 13, 24 * 13, 24 * 13]
+    assert sorted(labels) == [6 * CRITERIA, *[24 * CRITERIA] * 3]
     assert Consensus.objects.filter(state="unresolved").count() >= 3
     assert Adjudication.objects.exists()
-    assert Verdict.objects.count() == 24 * 13
+    assert Verdict.objects.count() == 24 * CRITERIA
     assert set(Verdict.objects.values_list("state", flat=True)) == {"read", "unparsed", "refused"}
     assert LabelingJob.objects.get(name=JOB).raters.get().user == User.objects.get(username="rater")
 
@@ -85,7 +91,7 @@ def test_the_labelling_side_shows_what_a_team_has_done(demo: dict[str, Any]) -> 
     for done in (first, job):
         assert set(done.assignments.values_list("state", flat=True)) == {"submitted"}
         labels = Label.objects.filter(assignment__job=done)
-        assert labels.count() == done.assignments.count() * 13
+        assert labels.count() == done.assignments.count() * CRITERIA
     assert job.assignments.filter(kind="gold").count() == 4 * 3
     assert LabelingJob.objects.get(name=JOB).assignments.filter(kind="gold").exists()
     assert set(RaterNote.objects.values_list("kind", flat=True)) == {"unclear", "flag", "comment"}
@@ -127,6 +133,54 @@ def test_a_workspace_of_an_earlier_demo_gets_the_labelling_side_too(demo: dict[s
     run("create_demo")
     assert Label.objects.filter(assignment__job__name=INVENTED).exists()
     assert LabelingJob.objects.filter(name=JOB).count() == 1
+
+
+@pytest.fixture
+def earlier_demo(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The demo as it was before its rubric asked for needless turns."""
+    rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))
+    rubric["criteria"] = [row for row in rubric["criteria"] if row["key"] != ADDED]
+    folder = tmp_path / "demo"
+    copytree(DEMO, folder)
+    for name in ("labels.jsonl", "verdicts.jsonl"):
+        lines = (DEMO / name).read_text(encoding="utf-8").splitlines()
+        write_jsonl(folder / name, *(row for row in map(json.loads, lines) if row["criterion"] != ADDED))
+    with monkeypatch.context() as patch:
+        patch.setattr(demo_workspace, "RUBRIC", write_json(tmp_path / "rubric.json", rubric))
+        patch.setattr(demo_workspace, "DEMO", folder)
+        return run("create_demo").document
+
+
+def test_an_earlier_demo_gets_the_new_criterion_and_keeps_what_it_had(earlier_demo: dict[str, Any]) -> None:
+    labels, runs = set(Label.objects.values_list("pk", flat=True)), list(Run.objects.all())
+    versions = set(CriterionVersion.objects.values_list("pk", flat=True))
+    assert len(labels) == (6 + 3 * 24) * (CRITERIA - 1)
+    again = run("create_demo").document
+    assert again == earlier_demo
+    assert CriterionVersion.objects.exclude(pk__in=versions).get().criterion.key == ADDED
+    added = Label.objects.exclude(pk__in=labels)
+    assert set(added.values_list("criterion__key", flat=True)) == {ADDED}
+    assert added.count() == 6 + 3 * 24
+    assert PromptVersion.objects.filter(criterion__key=ADDED).get().origin == PromptVersion.Origin.SHIPPED
+    for kept in runs:
+        assert Verdict.objects.filter(run=kept).count() == 24 * (CRITERIA - 1)
+    before = rows()
+    run("create_demo")
+    assert rows() == before
+
+
+def test_a_second_start_keeps_a_text_that_a_lead_has_changed(demo: dict[str, Any]) -> None:
+    criterion = Criterion.objects.get(key="self_consistent")
+    newest = criterion.versions.latest("number")
+    criterion_write(
+        criterion=criterion,
+        words=CriterionWords(question=newest.question, definition="Compare the bot's messages."),
+        reason="Shorter",
+        base=newest.number,
+        by=User.objects.get(username="lead"),
+    )
+    run("create_demo")
+    assert criterion.versions.latest("number").definition == "Compare the bot's messages."
 
 
 def test_everything_in_it_is_marked_as_written_for_the_demo(demo: dict[str, Any]) -> None:

@@ -47,8 +47,8 @@ def test_auto_never_joins_more_than_four() -> None:
 
 
 def test_other_modes_group_by_criterion_dimension_or_rubric() -> None:
-    assert len(group_criteria(shipped(), mode="criterion")) == 13
-    assert len(group_criteria(shipped(), mode="dimension")) == 5
+    assert len(group_criteria(shipped(), mode="criterion")) == len(shipped())
+    assert len(group_criteria(shipped(), mode="dimension")) == len({c.dimension for c in shipped()})
     assert len(group_criteria(shipped(), mode="rubric")) == 1
 
 

@@ -112,6 +112,13 @@ def test_style_separates_the_criterion_from_at_least_one_neighbour(key: str) -> 
     assert key not in named
 
 
+def test_the_parts_of_chat_efficiency_name_each_other() -> None:
+    parts = {key for key, criterion in CRITERIA.items() if criterion["dimension"] == "chat_efficiency"}
+    assert {"concise_replies", "caused_needless_turns"} <= parts  # conciseness and turn count
+    for key in parts:
+        assert {other for other in parts if other in _section(key, "Style")} == parts - {key}
+
+
 @each_criterion
 def test_response_asks_for_at_most_120_words_with_quoted_evidence(key: str) -> None:
     response = " ".join(_section(key, "Response").split())

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
+from evaluation.knowledge.services import criterion_articles_set
+from evaluation.models.prompts import CriterionArticle, KnowledgeArticle, PromptVersion
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.rubric.services.rubric import rubric_import
 from tests.factories.rows import make_chat
 from tests.files import criterion, decision, label, refused, rubric, run, write_json, write_jsonl
 
@@ -168,6 +171,27 @@ def test_the_shipped_rubric_is_taken_whole() -> None:
     answer = run("import_rubric", path)
     assert answer.document["created"] == len(document["criteria"])
     assert answer.notes == ""
+
+
+def test_a_default_criterion_joins_a_rubric_of_ones_own_with_its_shipped_prompt(path: Path) -> None:
+    counts(path, criterion())
+    shipped = Path(settings.BASE_DIR) / "labeling" / "rubric" / "default_rubric.json"
+    document = json.loads(shipped.read_text(encoding="utf-8")) | {"name": "Support"}
+    for field, key in (("dimensions", "chat_efficiency"), ("criteria", "caused_needless_turns")):
+        document[field] = [row for row in document[field] if row["key"] == key]
+    assert run("import_rubric", write_json(path, document)).document["created"] == 1
+    assert row().versions.count() == 1
+    added = row("caused_needless_turns")
+    assert added.rubric == row().rubric
+    assert champions_ensure(criteria=[added])[added.pk].origin == PromptVersion.Origin.SHIPPED
+
+
+def test_only_new_leaves_criteria_as_they_are_and_adds_the_others(path: Path) -> None:
+    counts(path, criterion())
+    write_json(path, rubric(criterion(definition="Other."), criterion("brief")))
+    result = rubric_import(path=path, articles_set=criterion_articles_set, only_new=True)
+    assert (result.created, result.unchanged, result.updated) == (1, 1, 0)
+    assert row().versions.count() == row("brief").versions.count() == 1
 
 
 def test_unknown_fields_are_counted_on_stderr(path: Path) -> None:
