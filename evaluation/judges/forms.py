@@ -12,6 +12,7 @@ from evaluation.engines.core.roles import ROLES, JudgeRole
 from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeSpec, spec_from_json, spec_to_json
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
+    AUTO_DEBATES,
     ENGINES,
     GROUPINGS,
     KNOWLEDGE,
@@ -68,6 +69,12 @@ class ProfileForm(forms.Form):
         required=False, max_length=200, label="Formatter model", help_text="Empty: LACE_FORMATTER_MODEL."
     )
 
+    auto_debates = forms.ChoiceField(
+        required=False,
+        choices=list(AUTO_DEBATES.items()),
+        label="Debated",
+        help_text="Used with engine auto only.",
+    )
     grouping = forms.ChoiceField(choices=list(GROUPINGS.items()), label="Criteria per call")
     passage_tokens = forms.IntegerField(
         min_value=1,
@@ -107,7 +114,7 @@ class ProfileForm(forms.Form):
     )
 
     basic = ("name", "engine", "samples", "knowledge", "model", "formatter")
-    shape = ("grouping", "passage_tokens", "embedding_model", "layout", "role_in", "logprobs")
+    shape = ("auto_debates", "grouping", "passage_tokens", "embedding_model", "layout", "role_in", "logprobs")
     long_chats = ("rule", "window_tokens", "overlap")
     trial = ("ablation",)
 
@@ -213,6 +220,7 @@ def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
         name: cleaned[name]
         for name in (*names, "embedding_model", "layout", "role_in", "logprobs", "ablation")
     }
+    recipe["auto_debates"] = cleaned["auto_debates"] or DEFAULTS["auto_debates"]
     for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
         values = {role.key: cleaned.get(f"{field}_{role.key}") for role in ROLES}
         recipe[name] = {role: value for role, value in values.items() if value not in (None, "")}

@@ -10,8 +10,11 @@ from evaluation.core.types import Ablation, KnowledgeMode, Role, RoleIn, WindowR
 from evaluation.engines.core.roles import NAMES
 
 EngineName = Literal["direct", "reflection", "debate", "auto"]
+# The tiers whose criteria engine `auto` debates; the others go direct.
+AutoDebates = Literal["context", "context_subjective"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
 
+EARLIER: AutoDebates = "context"  # the only rule before recipes named one
 MOST_SAMPLES = 9
 LARGEST_NUMBER = 1_000_000
 LONGEST_NAME = 200
@@ -23,6 +26,7 @@ class JudgeSpec:
 
     Attributes
     ----------
+    auto_debates : what engine `auto` debates. A stored recipe that does not name it debates context criteria.
     models, temperatures, efforts : by role; roles that are missing keep the default.
     samples : answers to each question; their majority decides.
     passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
@@ -33,6 +37,7 @@ class JudgeSpec:
     """
 
     engine: EngineName
+    auto_debates: AutoDebates = "context_subjective"
     model: str = ""
     formatter: str = ""
     models: Mapping[Role, str] = field(default_factory=dict)
@@ -74,7 +79,8 @@ def spec_from_json(data: Mapping[str, Any]) -> JudgeSpec:
             raise FieldProblem(str(name), "is not a setting of a judge")
     if "engine" not in data:
         raise FieldProblem("engine", "is missing")
-    return JudgeSpec(**{name: _value(name, value) for name, value in data.items()})
+    named = {"auto_debates": EARLIER, **data}
+    return JudgeSpec(**{name: _value(name, value) for name, value in named.items()})
 
 
 def _value(name: str, value: Any) -> Any:
@@ -144,5 +150,5 @@ def _windows(value: Any) -> Windows:
 
 _WORDS: dict[str, tuple[Any, ...]] = {
     name: get_args(get_type_hints(JudgeSpec)[name])
-    for name in ("engine", "grouping", "knowledge", "role_in", "layout", "ablation")
+    for name in ("engine", "auto_debates", "grouping", "knowledge", "role_in", "layout", "ablation")
 }

@@ -20,7 +20,7 @@ from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.core.spec import AutoDebates, JudgeSpec
 from evaluation.knowledge.core.retrieval import HYBRID, RETRIEVER
 from evaluation.models.prompts import (
     ArticleVersion,
@@ -30,11 +30,14 @@ from evaluation.models.prompts import (
 from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.examples import examples_of
 from evaluation.prompts.queries.versions import champions, newest_versions
-from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 SCHEMA = 2
 HOSTED_MODEL = "gpt-4.1-mini"
-TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
+DEBATED: dict[AutoDebates, tuple[str, ...]] = {
+    "context": (Tier.CONTEXT,),
+    "context_subjective": (Tier.CONTEXT, Tier.SUBJECTIVE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,7 @@ def groups_of(
     For the embedded model, grouping `auto` is one criterion per call.
     """
     grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
-    engines = {
-        row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
-    }
+    engines = {row.key: _engine_of(row, choice) for row in criteria}
     groups: list[tuple[types.Engine, tuple[str, ...]]] = []
     for engine in get_args(types.Engine):
         rows = [
@@ -134,6 +135,12 @@ def groups_of(
         ]
         groups += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
     return groups
+
+
+def _engine_of(criterion: Criterion, choice: JudgeSpec) -> types.Engine:
+    if choice.engine != "auto":
+        return choice.engine
+    return "debate" if criterion.tier in DEBATED[choice.auto_debates] else "direct"
 
 
 def judge_config(

@@ -13,7 +13,11 @@ ENGINES = {
     "direct": "direct: one pass over the chat",
     "reflection": "reflection: a draft, then an audit of it",
     "debate": f"debate: {' and '.join(role.mark for role in ADVOCATES)}, then a Judge",
-    "auto": "auto: debate for context criteria, direct for the rest",
+    "auto": "auto: debate for difficult criteria, direct for the rest",
+}
+AUTO_DEBATES = {
+    "context_subjective": "context and subjective criteria",
+    "context": "context criteria",
 }
 GROUPINGS = {
     "auto": "automatic: difficult criteria alone",
@@ -67,6 +71,8 @@ def recipe_line(choice: JudgeSpec) -> str:
     'debate, 3 samples, knowledge none'
     """
     parts: list[str] = [choice.engine]
+    if choice.engine == "auto":
+        parts.append(f"debate for {AUTO_DEBATES[choice.auto_debates]}")
     if choice.samples > 1:
         parts.append(f"{choice.samples} samples")
     parts.append(f"knowledge {choice.knowledge}")
@@ -86,6 +92,7 @@ def recipe_settings(choice: JudgeSpec) -> list[Setting]:
     windows = choice.windows
     return [
         Setting("Engine", ENGINES[choice.engine]),
+        *([Setting("Debated", AUTO_DEBATES[choice.auto_debates])] if choice.engine == "auto" else []),
         Setting("Model", choice.model or SETTINGS_MODEL),
         Setting("Formatter", choice.formatter or "the same model"),
         *_answer_settings(

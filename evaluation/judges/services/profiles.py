@@ -12,7 +12,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.rubric import Criterion, Rubric
 
-DEFAULT = "default"
+DEFAULT, AUTO = "default", "auto"
 LONGEST = 120
 
 
@@ -21,9 +21,10 @@ class ProfileRefused(InputProblem):
 
 
 def profiles_ensure() -> None:
-    """Create the shipped default profile if no profile is the default (idempotent)."""
+    """Create the shipped profiles, of which `direct` is the default, if no profile is it (idempotent)."""
     if JudgeProfile.objects.filter(is_default=True).exists():
         return
+    JudgeProfile.objects.get_or_create(name=AUTO, defaults={"config": spec_to_json(JudgeSpec("auto"))})
     shipped, _ = JudgeProfile.objects.get_or_create(
         name=DEFAULT, defaults={"config": spec_to_json(JudgeSpec("direct"))}
     )

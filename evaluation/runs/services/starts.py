@@ -1,11 +1,12 @@
 """Starts runs from a page: the estimate and the start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import IntegrityError, transaction
 
 from evaluation.gateway.current import current_endpoint
-from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.core.spec import EngineName, JudgeSpec
+from evaluation.judges.queries.recipes import AUTO_DEBATES
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_launch
@@ -17,6 +18,19 @@ from labeling.models.people import User
 
 # A page does not wait for 100,000 chats: this many are replayed and the figures scaled up.
 MOST_CHATS = 200
+
+
+# Shown beside each other: what debating the difficult criteria costs.
+OTHER_ENGINES: dict[EngineName, EngineName] = {"direct": "auto", "auto": "direct"}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEngine:
+    """What the same run takes with another engine; `debated` are the criteria that `auto` debates."""
+
+    engine: EngineName
+    debated: str
+    estimate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +46,16 @@ def start_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> Es
     return estimate_for(
         chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), most_chats=MOST_CHATS
     )
+
+
+def other_engine_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> OtherEngine | None:
+    """Return the estimate of engine `auto` beside `direct`, and of `direct` beside `auto`; else None."""
+    other = OTHER_ENGINES.get(judge.engine)
+    if other is None:
+        return None
+    recipe = replace(judge, engine=other)
+    estimate = start_estimate(chat_set=chat_set, judge=recipe, run=run)
+    return OtherEngine(other, AUTO_DEBATES[judge.auto_debates], estimate)
 
 
 def start_run(

@@ -12,7 +12,7 @@ from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.model_notices import model_notices
 from evaluation.runs.forms import StartForm
-from evaluation.runs.services.starts import start_estimate, start_run
+from evaluation.runs.services.starts import other_engine_estimate, start_estimate, start_run
 from labeling.models.people import User
 
 STARTED = "Run {} started. You can leave this page."
@@ -52,10 +52,11 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "evaluation/runs/_estimate.html", {"form": form})
     cleaned = form.cleaned_data
+    chosen = {"chat_set": cleaned["set"], "judge": form.judge, "run": form.run}
     try:
-        estimate = start_estimate(chat_set=cleaned["set"], judge=form.judge, run=form.run)
+        estimate, other = start_estimate(**chosen), other_engine_estimate(**chosen)
     except InputProblem as problem:
         return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
     notices = model_notices(choice=form.judge, endpoint=current_endpoint())
-    context = {"estimate": estimate, "notices": notices}
+    context = {"estimate": estimate, "other": other, "notices": notices}
     return render(request, "evaluation/runs/_estimate.html", context)

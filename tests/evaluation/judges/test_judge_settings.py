@@ -11,8 +11,8 @@ from pytest_django import Settings
 from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import model_of
+from evaluation.judges.core.spec import JudgeSpec, spec_from_json, spec_to_json
+from evaluation.judges.queries.configs import groups_of, model_of
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
@@ -22,7 +22,7 @@ from evaluation.runs.worker.execute import run_execute
 from evaluation.runs.worker.plan import judge_groups
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
-from tests.factories.rows import make_chat
+from tests.factories.rows import make_chat, make_criterion, make_rubric
 from tests.factories.runs import (
     always,
     answering,
@@ -116,6 +116,24 @@ def test_grouping_by_itself_asks_the_embedded_model_one_criterion_a_call(criteri
         judge = judge_ensure(choice=choice, criteria=criteria, endpoint=EMBEDDED)
         assert len(judge.config["groups"]) == groups
     assert len(judge_ensure(choice=DEBATE, criteria=criteria, endpoint=ENDPOINT).config["groups"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("recipe", "debated"),
+    [
+        ({"engine": "auto", "auto_debates": "context_subjective"}, ["context", "subjective"]),
+        ({"engine": "auto", "auto_debates": "context"}, ["context"]),
+        ({"engine": "auto"}, ["context"]),  # stored before the rule was a setting
+        (spec_to_json(JudgeSpec("auto")), ["context", "subjective"]),
+    ],
+)
+@pytest.mark.django_db
+def test_auto_debates_the_tiers_that_the_recipe_names(recipe: dict[str, Any], debated: list[str]) -> None:
+    rubric = make_rubric()
+    tiers = [make_criterion(tier, rubric=rubric, tier=tier) for tier in ("simple", "context", "subjective")]
+    groups = groups_of(choice=spec_from_json(recipe), endpoint=ENDPOINT, criteria=tiers)
+    assert [key for engine, keys in groups if engine == "debate" for key in keys] == debated
+    assert {engine for engine, _ in groups} == {"direct", "debate"}
 
 
 def test_embedded_model_answers_every_role() -> None:

@@ -228,7 +228,7 @@ def test_duplicate_default_and_delete_from_the_page(lead: Client) -> None:
     said = lead.post(url("act", copy.pk, "delete"), follow=True).content.decode()
     assert "is the default" in said
     lead.post(url("act", profile.pk, "delete"))
-    assert set(JudgeProfile.objects.values_list("name", flat=True)) == {"default", "other copy"}
+    assert set(JudgeProfile.objects.values_list("name", flat=True)) == {"auto", "default", "other copy"}
 
 
 def test_a_recipe_that_cannot_be_read_is_named_and_can_be_mended(lead: Client) -> None:
@@ -248,7 +248,7 @@ def test_authors_see_profiles_and_change_nothing(client: Client, author_user: Us
     assert [client.get(path).status_code for path in (url("new"), url("edit", profile.pk))] == [404, 404]
     for act in ("duplicate", "default", "delete"):
         assert client.post(url("act", profile.pk, act)).status_code == 404
-    assert JudgeProfile.objects.count() == 2
+    assert JudgeProfile.objects.count() == 3
 
 
 def test_raters_find_no_profile(client: Client, rater_user: User) -> None:

@@ -20,7 +20,8 @@ from evaluation.models.runs import ModelCall, Run
 from evaluation.runs.services import starts
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.factories.rows import make_chat, make_set
+from tests.factories.page_text import words_of
+from tests.factories.rows import make_chat, make_criterion, make_set
 from tests.factories.runs import MODEL, always, answering, chats_of, rubric_of, workspace
 from tests.stub_endpoint import StubEndpoint
 
@@ -63,6 +64,22 @@ def test_the_estimate_says_what_it_will_take_and_asks_nobody(lead: Client, stub:
     assert stub.count == 0
     assert not Run.objects.exists()
     assert not Judge.objects.exists()
+
+
+def test_direct_and_auto_are_offered_with_the_cost_of_both(lead: Client, stub: StubEndpoint) -> None:
+    rubric = rubric_of("polite")
+    make_criterion("brief", rubric=rubric, tier="subjective")
+    chosen = choose(make_set(rubric, *chats_of(3)))
+    page = lead.get(ESTIMATE, chosen)
+    own, other = page.context["estimate"], page.context["other"]
+    assert (own.calls, other.engine, other.estimate.calls) == (6, "auto", 12)
+    assert other.estimate.expected_cost_usd > own.expected_cost_usd
+    assert "debates context and subjective criteria: 12 calls" in words_of(page)
+    chosen["profile"] = profile_save(name="both", choice=JudgeSpec("auto")).pk
+    mirrored = lead.get(ESTIMATE, chosen).context
+    assert (mirrored["estimate"].calls, mirrored["other"].estimate.calls) == (12, 6)
+    chosen["profile"] = profile_save(name="all", choice=JudgeSpec("debate")).pk
+    assert lead.get(ESTIMATE, chosen).context["other"] is None
 
 
 def test_a_budget_that_is_too_small_is_said_before_the_start(lead: Client, stub: StubEndpoint) -> None:
