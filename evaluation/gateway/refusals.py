@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.endpoints.core.profile import ModelProfile, Schema
+from evaluation.endpoints.core.profile import EFFORTS, ModelProfile, Schema
 
 # Parameters of a request that a model may refuse.
 _NAMES = (
@@ -65,6 +65,7 @@ _MOST = (
 )
 # The thoughts alone need more than the limit.
 _TOO_SMALL = re.compile(r"must be greater than [`'\"]?thinking", re.IGNORECASE)
+_EFFORT = re.compile(rf"['\"`]({'|'.join(EFFORTS)})['\"`]")
 _CONTEXT = (
     r"maximum context length (?:is|of) ([\d,]+)",
     r"([\d,]+) maximum context length",
@@ -86,13 +87,14 @@ class Refusal:
     """A parameter that an endpoint refuses, "" if none was found.
 
     `most` is the largest token limit that it names, `context` the length of its context window. `too_small`:
-    the limit leaves no room for thoughts.
+    the limit leaves no room for thoughts. `efforts` are those that it names, the refused one included.
     """
 
     parameter: str = ""
     most: int | None = None
     context: int | None = None
     too_small: bool = False
+    efforts: frozenset[str] = frozenset()
 
 
 NO_REFUSAL = Refusal()
@@ -107,7 +109,8 @@ def read_refusal(failure: Any, message: str) -> Refusal:
     named = _named_by_field(failure) or (_named_in_words(text) if in_words else "")
     limits_tokens = named in ("max_tokens", "max_completion_tokens")
     most = _number(text, _MOST) if limits_tokens and context is None else None
-    return Refusal(named, most, context, too_small)
+    efforts = frozenset(_EFFORT.findall(text)) if named == "reasoning_effort" else frozenset()
+    return Refusal(named, most, context, too_small, efforts)
 
 
 def _named_by_field(failure: Any) -> str:
@@ -176,6 +179,10 @@ def lesson(refusal: Refusal, *, body: Mapping[str, Any], profile: ModelProfile) 
         return {"schema": _EASIER[profile.schema]}
     if name == "cache_control" and profile.cache_control:
         return {"cache_control": False}
+    if name == "reasoning_effort" and name in body:
+        others = [effort for effort in EFFORTS if effort in refusal.efforts - {body[name]}]
+        if others and others != list(profile.efforts):
+            return {"efforts": others}
     field = {"reasoning_effort": "effort", "prompt_cache_key": "cache_key"}.get(name, name)
     # What is known to be refused and sent all the same was set by the workspace as a further field.
     return {field: False} if name in body and getattr(profile, field) is not False else {}

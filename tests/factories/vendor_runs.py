@@ -126,6 +126,8 @@ def learned_words(learned: Mapping[str, Any]) -> str:
     words = [f"`{learned['token_limit']}`"] if "token_limit" in learned else []
     if left_out := [name for field, name in _SWITCHES.items() if learned.get(field) is False]:
         words.append(f"no {', '.join(left_out)}")
+    if "efforts" in learned:
+        words.append(f"efforts {', '.join(learned['efforts'])}")
     if "schema" in learned:
         words.append(f"`{learned['schema']}`")
     if "context" in learned:

@@ -193,7 +193,13 @@ def _copied(values: Values, body: Body) -> str:
 
 
 _THINKING_ALOUD = f"{THOUGHT} polite: TRUE?"
-_NO_LIMIT = {"token_limit": "max_completion_tokens", "temperature": False, "logprobs": False, "effort": False}
+_OPENAI = {
+    "token_limit": "max_completion_tokens",
+    "temperature": False,
+    "logprobs": False,
+    "reasons": True,
+}
+_EFFORTS = ["low", "medium", "high"]
 _CLAUDE = {"temperature": False, "reasons": True}
 
 VENDORS: Sequence[Vendor] = (
@@ -206,7 +212,7 @@ VENDORS: Sequence[Vendor] = (
         shapes.plain_block,
         "hidden, counted",
         short=shapes.cut_off({"content": ""}),
-        learned={"known": {}, "unknown": _NO_LIMIT | {"reasons": True}},
+        learned={"known": {}, "unknown": _OPENAI | {"efforts": _EFFORTS}},
     ),
     Vendor(
         "OpenAI GPT-5",
@@ -217,7 +223,7 @@ VENDORS: Sequence[Vendor] = (
         shapes.bold_block,
         "hidden, counted",
         short=no_room_400,
-        learned={"known": {}, "unknown": _NO_LIMIT | {"reasons": True}},
+        learned={"known": {}, "unknown": _OPENAI | {"efforts": ["minimal", *_EFFORTS]}},
     ),
     Vendor(
         "Azure OpenAI",
@@ -281,7 +287,7 @@ VENDORS: Sequence[Vendor] = (
         "before `</think>`",
         short=shapes.cut_off({"content": f"<think>\n{_THINKING_ALOUD}"}),
         prose_every=1,
-        learned={"known": {}, "unknown": {"effort": False, "reasons": True}},
+        learned={"known": {}, "unknown": {"efforts": _EFFORTS, "reasons": True}},
     ),
     Vendor(
         "Qwen3 (vLLM)",
@@ -294,7 +300,7 @@ VENDORS: Sequence[Vendor] = (
         short=shapes.cut_off({"content": None, "reasoning_content": _THINKING_ALOUD}),
         learned={
             "known": {"context": 8192},
-            "unknown": {"context": 8192, "logprobs": False, "effort": False, "reasons": True},
+            "unknown": {"context": 8192, "logprobs": False, "efforts": _EFFORTS, "reasons": True},
         },
     ),
     Vendor(
@@ -307,7 +313,7 @@ VENDORS: Sequence[Vendor] = (
         "in Harmony channels",
         short=shapes.cut_off({"content": f"<|channel|>analysis<|message|>{_THINKING_ALOUD}"}),
         prose_every=4,
-        learned={"known": {}, "unknown": {"effort": False, "reasons": True}},
+        learned={"known": {}, "unknown": {"efforts": ["none", *_EFFORTS], "reasons": True}},
     ),
 )
 

@@ -122,6 +122,19 @@ def test_a_limit_below_the_thinking_budget_tells_that_the_model_reasons() -> Non
     assert lesson(refusal, body=body, profile=ModelProfile(reasons=True)) == {}
 
 
+def test_an_effort_gives_way_to_those_that_the_endpoint_names() -> None:
+    words = (
+        "'reasoning_effort' does not support 'xhigh' with this model. Supported values are: 'low' and 'high'."
+    )
+    refusal = reply(said(f"Unsupported value: {words}", param="reasoning_effort")).refusal
+    body = {"reasoning_effort": "xhigh"}
+    learned = lesson(refusal, body=body, profile=ModelProfile())
+    assert learned == {"efforts": ["low", "high"]}
+    assert ModelProfile().learn(learned).nearest_effort("xhigh") == "high"
+    # The same words again: the nearest one did not help either.
+    assert lesson(refusal, body=body, profile=ModelProfile(efforts=["low", "high"])) == {"effort": False}
+
+
 def test_what_the_workspace_sends_after_all_is_not_learned_twice() -> None:
     profile = ModelProfile(seed=False, extra={"seed": 7})
     assert lesson(Refusal("seed"), body={"seed": 7}, profile=profile) == {}

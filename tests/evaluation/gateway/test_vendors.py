@@ -19,6 +19,7 @@ def holds(vendor: Vendor, naming: Naming, found: Swept, *, chats: int) -> None:
         assert (state, failed, wrong(found.answers[engine], chats)) == (Run.State.DONE, 0, {})
         assert found.answers[engine] == wanted(chats)
     assert found.learned == vendor.learned[naming]
+    assert (found.refused > 0) is bool(found.learned)
     assert (found.shown > 0) is vendor.shows
     assert not found.thoughts_sent
     assert (found.by_formatter > 0) is (vendor.prose_every > 0)
