@@ -11,6 +11,8 @@ _CLOSING_TAG = _NAMES.format("/", "END", "end")
 _CLOSING = re.compile(rf"^[ \t]*{_CLOSING_TAG}|{_CLOSING_TAG}(?=[ \t]*$)", re.IGNORECASE | re.MULTILINE)
 _HARMONY = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _CHANNEL = re.compile(r"(?:<\|start\|>\w+)?<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+# Harmony whose special tokens the endpoint left out.
+_BARE_HARMONY = re.compile(r"\s*analysis(?P<thinking>[^a-z].*)assistantfinal", re.DOTALL)
 _END = re.compile(r"<\|(?:end|return|call)\|>\s*$")
 
 
@@ -25,8 +27,8 @@ def part_thinking(text: str) -> Parted:
     """Split a text into answer and thinking.
 
     Knows the tags `<think>`, `<thinking>`, `<reasoning>` and their like, `[THINK]`, and the channels of
-    Harmony (gpt-oss). The answer follows the last closing tag, whether or not an opening one was sent. Behind
-    an opening tag that is never closed everything is thinking.
+    Harmony (gpt-oss), with or without its special tokens. The answer follows the last closing tag, whether or
+    not an opening one was sent. Behind an opening tag that is never closed everything is thinking.
 
     Examples
     --------
@@ -37,6 +39,8 @@ def part_thinking(text: str) -> Parted:
     """
     if _HARMONY.match(text):
         return _by_channel(text)
+    if untagged := _BARE_HARMONY.match(text):
+        return Parted(text[untagged.end() :].strip(), untagged["thinking"].strip())
     closings = list(_CLOSING.finditer(text))
     if not closings and _OPENING.match(text.lstrip()):
         closings = list(re.finditer(_CLOSING_TAG, text, re.IGNORECASE))

@@ -26,6 +26,7 @@ LABELS = {
     "top_p": "Takes top_p",
     "seed": "Takes seed",
     "effort": "Takes reasoning effort",
+    "efforts": "Efforts it takes",
     "logprobs": "Gives token probabilities",
     "schema": "Response format",
     "cache_key": "Takes prompt_cache_key",
@@ -36,6 +37,7 @@ LABELS = {
 _HELP = {
     "room": "In addition to the answer. Empty: by effort, 8,000 and up.",
     "most_tokens": "The largest limit that the model accepts.",
+    "efforts": "Such as low, medium, high. Another effort is sent as the nearest.",
     "context": "Prompt and answer together.",
     "extra": 'JSON sent with every request, such as {"enable_thinking": true}.',
     "timeout": "Empty: from the settings.",
@@ -63,6 +65,10 @@ class ModelForm(forms.Form):
             self.add_error(problem.field, problem.message)
         return cleaned
 
+    def clean_efforts(self) -> list[str] | None:
+        """Read the list."""
+        return [word.strip() for word in self.cleaned_data["efforts"].split(",") if word.strip()] or None
+
     def clean_extra(self) -> Any:
         """Read the JSON object."""
         text = self.cleaned_data["extra"].strip()
@@ -86,6 +92,8 @@ def _field(name: str) -> forms.Field:
         return forms.IntegerField(
             required=False, min_value=1, max_value=_NUMBERS[name], label=label, help_text=text
         )
+    if name == "efforts":
+        return forms.CharField(required=False, max_length=100, label=label, help_text=text)
     if name == "extra":
         area = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
         return forms.CharField(required=False, max_length=5000, label=label, help_text=text, widget=area)
@@ -97,6 +105,8 @@ def _field(name: str) -> forms.Field:
 def _initial(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
 
 

@@ -311,7 +311,7 @@ def request_body(request: Request, profile: ModelProfile, *, cache_key: str = ""
     }
     for name, takes in taken.items():
         if (value := getattr(request, name)) is not None and takes is not False:
-            body[name] = value
+            body[name] = profile.nearest_effort(value) if name == "reasoning_effort" else value
     if request.schema is not None and profile.schema == "json_schema":
         schema = {"name": "verdicts", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.endpoints.core.profile import ModelProfile, Schema
+from evaluation.endpoints.core.profile import EFFORTS, ModelProfile, Schema
 
 # Parameters of a request that a model may refuse.
 _NAMES = (
@@ -36,6 +36,8 @@ _OTHER_NAMES = {
     "thinking_level": "reasoning_effort",
     "thinking level": "reasoning_effort",
     "think value": "reasoning_effort",
+    "reasoning value": "reasoning_effort",
+    "json output": "response_format",
     "output_config.effort": "reasoning_effort",
 }
 _REFUSES = re.compile(
@@ -46,7 +48,8 @@ _REFUSES = re.compile(
             r"not permitted|not allowed|not available|not enabled|not (a )?valid|invalid value",
             r"does not (take|accept)|cannot both|only the default|incompatible|cannot find field",
             r"must be (one of|set to|less than|at most)|too (large|high)|valid range|supported range",
-            r"maximum (allowed|value)",
+            r"maximum (allowed|value)|max allowed|enabled only for|may only be|input should be",
+            r"invalid (think|reasoning) value",
         )
     ),
     re.IGNORECASE,
@@ -60,6 +63,9 @@ _MOST = (
     r"maximum (?:allowed )?(?:value|number)[^\d]{0,60}([\d,]+)",
     r"(?:limit|maximum) (?:is|of) ([\d,]+)",
 )
+# The thoughts alone need more than the limit.
+_TOO_SMALL = re.compile(r"must be greater than [`'\"]?thinking", re.IGNORECASE)
+_EFFORT = re.compile(rf"['\"`]({'|'.join(EFFORTS)})['\"`]")
 _CONTEXT = (
     r"maximum context length (?:is|of) ([\d,]+)",
     r"([\d,]+) maximum context length",
@@ -80,12 +86,15 @@ _READ = 1000  # characters of a message; the rest may be the chat
 class Refusal:
     """A parameter that an endpoint refuses, "" if none was found.
 
-    `most` is the largest token limit that it names, `context` the length of its context window.
+    `most` is the largest token limit that it names, `context` the length of its context window. `too_small`:
+    the limit leaves no room for thoughts. `efforts` are those that it names, the refused one included.
     """
 
     parameter: str = ""
     most: int | None = None
     context: int | None = None
+    too_small: bool = False
+    efforts: frozenset[str] = frozenset()
 
 
 NO_REFUSAL = Refusal()
@@ -95,9 +104,13 @@ def read_refusal(failure: Any, message: str) -> Refusal:
     """Return what an error object and its message say of parameters; names that we never send are ignored."""
     text = message[:_READ]
     context = _number(text, _CONTEXT)
-    named = _named_by_field(failure) or (_named_in_words(text) if _REFUSES.search(text) else "")
+    too_small = bool(_TOO_SMALL.search(text))
+    in_words = too_small or _REFUSES.search(text)
+    named = _named_by_field(failure) or (_named_in_words(text) if in_words else "")
     limits_tokens = named in ("max_tokens", "max_completion_tokens")
-    return Refusal(named, _number(text, _MOST) if limits_tokens and context is None else None, context)
+    most = _number(text, _MOST) if limits_tokens and context is None else None
+    efforts = frozenset(_EFFORT.findall(text)) if named == "reasoning_effort" else frozenset()
+    return Refusal(named, most, context, too_small, efforts)
 
 
 def _named_by_field(failure: Any) -> str:
@@ -154,6 +167,8 @@ def lesson(refusal: Refusal, *, body: Mapping[str, Any], profile: ModelProfile) 
     limit_name = profile.token_limit
     if refusal.context is not None:
         return {} if profile.context == refusal.context else {"context": refusal.context}
+    if refusal.too_small:
+        return {} if profile.reasons else {"reasons": True}
     if name in _SWAPPED:
         if refusal.most is not None and refusal.most < body.get(limit_name, 0):
             return {"most_tokens": refusal.most}
@@ -164,8 +179,13 @@ def lesson(refusal: Refusal, *, body: Mapping[str, Any], profile: ModelProfile) 
         return {"schema": _EASIER[profile.schema]}
     if name == "cache_control" and profile.cache_control:
         return {"cache_control": False}
+    if name == "reasoning_effort" and name in body:
+        others = [effort for effort in EFFORTS if effort in refusal.efforts - {body[name]}]
+        if others and others != list(profile.efforts):
+            return {"efforts": others}
     field = {"reasoning_effort": "effort", "prompt_cache_key": "cache_key"}.get(name, name)
-    return {field: False} if name in body else {}
+    # What is known to be refused and sent all the same was set by the workspace as a further field.
+    return {field: False} if name in body and getattr(profile, field) is not False else {}
 
 
 def redacted(message: str, *, prompt: str, secret: str) -> str:

@@ -35,6 +35,8 @@ _TOO_LONG_WORDS = (
     *("maximum prompt length", "maximum model length", "reduce the length of the messages"),
     *("exceed the configured limit", "inputs` tokens + `max_new_tokens"),
 )
+# OpenAI and Azure refuse an answer whose thoughts used up the limit instead of sending it empty.
+_NO_ROOM_WORDS = "max_tokens or model output limit was reached"
 _REFUSED_TAGS = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 _NO_CREDIT_TAGS = {"insufficient_quota", "billing_hard_limit_reached"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
@@ -140,7 +142,8 @@ def _read_failure(
     details: dict[str, Any] = failure if isinstance(failure, dict) else {}
     tags = [tag for name in ("code", "type") if (tag := _tag(details.get(name), secret))]
     message = _message(failure)
-    kind, words = _failure_kind(status, {tag.lower() for tag in tags}, message)
+    refusal = read_refusal(failure, message)
+    kind, words = _failure_kind(status, {tag.lower() for tag in tags}, message, refusal)
     shown = f" ({', '.join(dict.fromkeys(tags))})" if tags else ""
     return Outcome(
         kind=kind,
@@ -149,7 +152,7 @@ def _read_failure(
         request_id=request_id,
         retry_after=retry_after_seconds(headers),
         allowance=read_allowance(headers),
-        refusal=read_refusal(failure, message) if kind in ("bad_request", "too_long") else NO_REFUSAL,
+        refusal=refusal if kind in ("bad_request", "too_long") else NO_REFUSAL,
         message=message.replace(secret, "[key]") if secret else message,
     )
 
@@ -175,7 +178,7 @@ def _tag(value: Any, secret: str) -> str | None:
     return value
 
 
-def _failure_kind(status: int, tags: set[str], message: str) -> tuple[Kind, str]:
+def _failure_kind(status: int, tags: set[str], message: str, refusal: Refusal) -> tuple[Kind, str]:
     if tags & _TOO_LONG_TAGS or status == 413:
         return "too_long", "the chat does not fit the model's context"
     if status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_WORDS):
@@ -184,7 +187,9 @@ def _failure_kind(status: int, tags: set[str], message: str) -> tuple[Kind, str]
         return "refused", "the endpoint's content filter refused the request"
     if status == 402 or tags & _NO_CREDIT_TAGS:
         return "auth", "the account has no credit left"
-    if status in (401, 403):
+    if status in (400, 422) and _NO_ROOM_WORDS in message.lower():
+        return "cut_off", "the token limit was reached before an answer"
+    if status == 401 or (status == 403 and not refusal.parameter):
         return "auth", "the endpoint does not accept the API key"
     if status == 429:
         return "rate_limited", "too many requests"

@@ -123,7 +123,10 @@ def _parameters(seen: Observed) -> Check:
     }
     if not learned:
         return Check("parameters", "Parameters", "all accepted", "pass")
-    words = [_PARAMETERS[name].format(value) for name, value in learned.items()]
+    words = [
+        _PARAMETERS[name].format(", ".join(value) if isinstance(value, list) else value)
+        for name, value in learned.items()
+    ]
     return Check("parameters", "Parameters", f"learned: {'; '.join(words)}", "pass")
 
 
@@ -133,6 +136,7 @@ _PARAMETERS: Mapping[str, str] = {
     "top_p": "top_p left out",
     "seed": "seed left out",
     "effort": "reasoning effort left out",
+    "efforts": "efforts {} only",
     "most_tokens": "at most {:,} tokens an answer",
     "context": "context of {:,} tokens",
     "cache_key": "cache key left out",

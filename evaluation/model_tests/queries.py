@@ -109,7 +109,7 @@ def _text(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, Mapping):
         return json.dumps(dict(value), ensure_ascii=False) if value else ""
-    return value or ""
+    return value if isinstance(value, str) else ", ".join(value or ())
 
 
 def _uses(endpoint: Endpoint) -> dict[str, list[str]]:

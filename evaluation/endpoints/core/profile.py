@@ -19,6 +19,8 @@ THINKING_ROOM: Mapping[str, int] = {
     "high": 24_000,
     "xhigh": 40_000,
 }
+# From the least thought to the most.
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LARGEST = 10_000_000
 LONGEST_TIMEOUT = 3600
 
@@ -34,6 +36,7 @@ class ModelProfile:
     token_limit : the parameter that limits its tokens. `most_tokens` : the largest value it accepts.
     context : tokens of prompt and answer together.
     temperature, top_p, seed, effort, logprobs : whether it takes this parameter.
+    efforts : the efforts that it takes; empty is unknown. Another one is sent as the nearest.
     schema : the strictest form of `response_format` that it takes.
     cache_key : it takes `prompt_cache_key`. `cache_control` : it caches the parts that are marked so.
     extra : further fields of every request, such as `enable_thinking`.
@@ -50,6 +53,7 @@ class ModelProfile:
     top_p: bool | None = None
     seed: bool | None = None
     effort: bool | None = None
+    efforts: Sequence[str] = ()
     logprobs: bool | None = None
     schema: Schema = "json_schema"
     cache_key: bool | None = None
@@ -73,6 +77,20 @@ class ModelProfile:
         if not self.reasons:
             return 0
         return THINKING_ROOM.get(effort or "", THINKING_ROOM["medium"]) if self.room is None else self.room
+
+    def nearest_effort(self, effort: str | None) -> str | None:
+        """Return the effort to send for a chosen one; of two that are as near, the one with more thought.
+
+        Examples
+        --------
+        >>> profile = ModelProfile(efforts=("low", "medium", "high"))
+        >>> profile.nearest_effort("xhigh"), profile.nearest_effort("minimal"), profile.nearest_effort("low")
+        ('high', 'low', 'low')
+        """
+        if effort not in EFFORTS or not self.efforts:
+            return effort
+        place = EFFORTS.index(effort)
+        return min(self.efforts, key=lambda one: (abs(EFFORTS.index(one) - place), -EFFORTS.index(one)))
 
     def limit(self, *, tokens: int, effort: str | None, prompt_tokens: int) -> int:
         """Return the token limit to send: with room for thoughts, within what the model accepts.
@@ -140,6 +158,9 @@ def _value(name: str, value: Any) -> Any:
         most = _LARGEST[name]
         if value is not None and (type(value) is not int or not 1 <= value <= most):
             raise FieldProblem(name, f"must be a whole number from 1 to {most:,}, not {shown(value)}")
+    elif name == "efforts":
+        if not isinstance(value, list) or not value or set(map(str, value)) - set(EFFORTS):
+            raise FieldProblem(name, f"must list some of {', '.join(EFFORTS)}, not {shown(value)}")
     elif name == "extra":
         if not isinstance(value, Mapping):
             raise FieldProblem(name, f"must be an object, not {shown(value)}")

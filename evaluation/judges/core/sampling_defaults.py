@@ -102,6 +102,8 @@ def not_taken(
     sentences = []
     if effort and profile.effort is False:
         sentences.append(f"model {model} takes no reasoning effort: {effort} is not sent for the role {name}")
+    elif effort and (nearest := profile.nearest_effort(effort)) != effort:
+        sentences.append(f"model {model} takes no effort {effort}: {nearest} is sent for the role {name}")
     if temperature is not None and profile.temperature is False:
         sentences.append(
             f"model {model} takes no temperature: {temperature:g} is not sent for the role {name}"
@@ -154,6 +156,9 @@ def sent_differences(
             )
             if takes is False and settings.get(name) is not None and settings[name] is not False
         }
+        effort = settings.get("reasoning_effort")
+        if profile.effort is not False and (nearest := profile.nearest_effort(effort)) != effort:
+            changed["reasoning_effort"] = nearest
         if profile.source("token_limit") == "learned":
             changed["max_tokens"] = profile.token_limit
         if role == "formatter" and profile.schema != "json_schema":

@@ -62,11 +62,12 @@ def test_a_lead_sets_fields_and_an_empty_field_leaves_them_to_what_is_known(
 ) -> None:
     openai(settings)
     row = EndpointModel.objects.create(endpoint=OPENAI, model="my-deployment")
-    lead.post(
-        f"/models/{row.pk}/set/", {"reasons": "yes", "room": "9000", "extra": '{"enable_thinking": true}'}
-    )
+    chosen = {"reasons": "yes", "room": "9000", "efforts": "low, high"}
+    lead.post(f"/models/{row.pk}/set/", {**chosen, "extra": '{"enable_thinking": true}'})
     profile = model_profile(endpoint=OPENAI, model="my-deployment")
     assert (profile.reasons, profile.room, profile.extra) == (True, 9000, {"enable_thinking": True})
+    assert profile.nearest_effort("medium") == "high"
+    assert 'value="low, high"' in lead.get(f"/models/{row.pk}/").content.decode()
     assert profile.source("room") == "workspace"
     lead.post(f"/models/{row.pk}/set/", {"reasons": "no"})
     profile = model_profile(endpoint=OPENAI, model="my-deployment")
@@ -77,6 +78,7 @@ def test_a_lead_sets_fields_and_an_empty_field_leaves_them_to_what_is_known(
     ("field", "value", "words"),
     [
         ("room", "0", "greater than or equal to 1"),
+        ("efforts", "low, extreme", "must list some of none, minimal, low"),
         ("extra", "[1]", "must be an object"),
         ("extra", "{", "Enter a JSON object"),
         ("extra", '{"messages": []}', "must not set messages"),

@@ -27,6 +27,8 @@ DRAFT = "Hm, kind?\n\nVERDICTS\npolite: TRUE"
         f"<think>first</think>\n{DRAFT}\n<think>second</think>\n{ANSWER}",
         f"<think>The chat says </think> somewhere. {DRAFT}\n</think>\n{ANSWER}",
         f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
+        f"analysis{DRAFT}assistantfinal{ANSWER}",
+        f"analysis\n\n{DRAFT} assistantfinal? {DRAFT}assistantfinal\n{ANSWER}",
         f"<|start|>assistant<|channel|>analysis<|message|>{DRAFT}<|end|>"
         f"<|start|>assistant<|channel|>commentary to=x <|constrain|>json<|message|>{{}}<|call|>"
         f"<|start|>assistant<|channel|>final<|message|>{ANSWER}",

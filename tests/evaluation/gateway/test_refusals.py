@@ -10,6 +10,8 @@ from evaluation.gateway.client import Outcome
 from evaluation.gateway.refusals import Refusal, lesson, redacted
 from evaluation.gateway.replies import read_reply
 
+THOUGHTS = "`max_tokens` must be greater than `thinking.budget_tokens`."
+PYDANTIC = "{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low'\"}"
 EXTRA = "Extra inputs are not permitted"
 EXCEEDS = "input length and `max_tokens` exceed context limit: 199000 + 8000 > 204798"
 RANGE = "a maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) to 65537 (exclusive)."
@@ -41,6 +43,13 @@ def said(message: str, **more: Any) -> dict[str, Any]:
             said("Provider returned error", metadata={"raw": '{"message":"seed is not supported"}'}),
             "seed",
         ),
+        (said("`temperature` may only be set to 1 when thinking is enabled."), "temperature"),
+        (said('invalid reasoning value: \'xhigh\' (must be "high" or "none")'), "reasoning_effort"),
+        (said("Requested sample logprobs of 5, which is greater than max allowed: 0"), "logprobs"),
+        (said("response_format value as json_schema is enabled only for api versions"), "response_format"),
+        (said("deepseek-reasoner does not support Json Output."), "response_format"),
+        ({"object": "error", "message": f"1 validation error: {PYDANTIC}"}, "reasoning_effort"),
+        (said(THOUGHTS), "max_tokens"),
         (said("The model wrote seed in its last answer."), ""),
         (said("Invalid 'messages[0].content': string too long", param="messages"), ""),
     ],
@@ -105,6 +114,43 @@ def test_what_was_refused_is_swapped_or_dropped_if_it_was_sent(
     parameter: str, body: dict[str, Any], learned: dict[str, Any]
 ) -> None:
     assert lesson(Refusal(parameter), body=body, profile=ModelProfile()) == learned
+
+
+def test_a_limit_below_the_thinking_budget_tells_that_the_model_reasons() -> None:
+    refusal, body = reply(said(THOUGHTS)).refusal, {"max_tokens": 650}
+    assert lesson(refusal, body=body, profile=ModelProfile()) == {"reasons": True}
+    assert lesson(refusal, body=body, profile=ModelProfile(reasons=True)) == {}
+
+
+def test_an_effort_gives_way_to_those_that_the_endpoint_names() -> None:
+    words = (
+        "'reasoning_effort' does not support 'xhigh' with this model. Supported values are: 'low' and 'high'."
+    )
+    refusal = reply(said(f"Unsupported value: {words}", param="reasoning_effort")).refusal
+    body = {"reasoning_effort": "xhigh"}
+    learned = lesson(refusal, body=body, profile=ModelProfile())
+    assert learned == {"efforts": ["low", "high"]}
+    assert ModelProfile().learn(learned).nearest_effort("xhigh") == "high"
+    # The same words again: the nearest one did not help either.
+    assert lesson(refusal, body=body, profile=ModelProfile(efforts=["low", "high"])) == {"effort": False}
+
+
+def test_what_the_workspace_sends_after_all_is_not_learned_twice() -> None:
+    profile = ModelProfile(seed=False, extra={"seed": 7})
+    assert lesson(Refusal("seed"), body={"seed": 7}, profile=profile) == {}
+
+
+def test_a_forbidden_parameter_is_no_rejected_key() -> None:
+    outcome = reply(said("You are not allowed to request logprobs from this model"), status=403)
+    assert (outcome.kind, outcome.refusal.parameter) == ("bad_request", "logprobs")
+    assert reply(said("You are not allowed to use this model"), status=403).kind == "auth"
+    assert reply(said("Unsupported parameter: seed"), status=401).kind == "auth"
+
+
+def test_a_limit_that_the_thoughts_used_up_is_a_cut_off_answer() -> None:
+    words = "Could not finish the message because max_tokens or model output limit was reached."
+    outcome = reply(said(f"{words} Please try again with higher max_tokens."))
+    assert (outcome.kind, outcome.text) == ("cut_off", "")
 
 
 def test_a_schema_gives_way_step_by_step_and_ends_as_text() -> None:

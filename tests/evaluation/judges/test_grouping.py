@@ -12,7 +12,7 @@ from evaluation.core.types import Engine
 from evaluation.endpoints.core.known_models import known_profile
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core.roles import NAMES, engine_roles
-from evaluation.judges.core.sampling_defaults import default_sampling, not_taken
+from evaluation.judges.core.sampling_defaults import default_sampling, not_taken, sent_differences
 from tests.factories.scripted_model import PLAIN, default_roles
 
 PROMPTS = Path(__file__).parents[3] / "evaluation" / "prompts" / "shipped"
@@ -124,6 +124,17 @@ def test_a_chosen_setting_is_sent_unless_the_model_is_known_to_refuse_it() -> No
         "model m takes no temperature: 0.3 is not sent for the role First pass",
         "model m gives no token probabilities for the role First pass",
     ]
+
+
+def test_the_nearest_effort_that_a_model_takes_is_said_and_recorded() -> None:
+    profile = ModelProfile(efforts=("low", "medium"))
+    chosen: dict[str, Any] = {"role": "judge", "model": "m", "temperature": None, "logprobs": False}
+    assert not_taken(profile=profile, effort="low", **chosen) == []
+    assert not_taken(profile=profile, effort="xhigh", **chosen) == [
+        "model m takes no effort xhigh: medium is sent for the role Judge"
+    ]
+    roles = {"judge": {"model": "m", "reasoning_effort": "xhigh"}, "direct": {"model": "m"}}
+    assert sent_differences(roles, {"m": profile}) == {"m": {"reasoning_effort": "medium"}}
 
 
 @pytest.mark.parametrize(("effort", "room"), [("low", 8_900), ("", 12_900), ("high", 24_900)])
