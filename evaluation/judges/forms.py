@@ -93,7 +93,7 @@ class ProfileForm(forms.Form):
     logprobs = forms.BooleanField(
         required=False,
         label="Request token probabilities",
-        help_text="Stores the probability of True if the endpoint returns it.",
+        help_text="Stores the token probability of TRUE if the endpoint returns it.",
     )
 
     rule = forms.ChoiceField(

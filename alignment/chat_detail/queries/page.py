@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
 from alignment.comparison.queries.human_answers import HumanAnswer, human_answers
 from alignment.comparison.queries.scope import Scope
+from alignment.statistics.calibration import MINIMUM_VERDICTS
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
-from labeling.models.labels import Adjudication, Label
+from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -100,7 +102,27 @@ def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str,
         "criterion": line["criterion"],
         **labels_and_adjudication(chat=chat, criterion_id=criterion_id),
         **verdict_detail(run, chat, verdict, criterion, version),
+        "calibration_url": _calibration_url(run, verdict, criterion),
     }
+
+
+def _calibration_url(run: Run, verdict: Verdict | None, criterion: Criterion) -> str:
+    """Return where the verdict's probability is compared with labels; "" without one or with too few."""
+    if verdict is None or verdict.p_true is None or not _calibrated(verdict):
+        return ""
+    return f"{reverse('alignment:criterion_report', args=[run.pk, criterion.key])}#reliability"
+
+
+def _calibrated(verdict: Verdict) -> bool:
+    """Return whether enough labels exist to compare the run's stated probabilities with; one query."""
+    decided = Consensus.objects.filter(
+        chat=OuterRef("chat"),
+        criterion=OuterRef("criterion"),
+        state__in=(Consensus.State.TRUE, Consensus.State.FALSE),
+    )
+    stated = Verdict.objects.filter(run=verdict.run_id, criterion=verdict.criterion_id)
+    stated = stated.filter(value__isnull=False, p_true__isnull=False)
+    return stated.filter(Exists(decided)).count() >= MINIMUM_VERDICTS
 
 
 def labels_and_adjudication(*, chat: Chat, criterion_id: int) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
+from alignment.chat_detail.queries import page
 from evaluation.engines.core.flags import flag_words
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Attempt, ModelCall, Passage, Run, UnitCall, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
+from labeling.models.labels import Consensus
 from tests.factories.compared_runs import text_of
 from tests.factories.runs import always, answering, block, evaluate, the_run, workspace
 from tests.stub_endpoint import Answer, Body, StubReply, asked_keys, asked_text
@@ -188,11 +190,20 @@ def test_passages_are_shown_with_article_version_and_score(lead: Client, setting
     assert "score 7.25" in text_of(lead.get(case.url))
 
 
-def test_the_probability_of_true_is_shown_where_there_is_one(lead: Client, settings: Settings) -> None:
+def test_a_token_probability_is_called_one_of_the_answer_only_where_labels_calibrate_it(
+    lead: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = judged(settings, "direct", always(True))
-    assert "probability of True" not in text_of(lead.get(case.url))
+    assert "probability of T" not in text_of(lead.get(case.url))
     case.flag(p_true=0.83)
-    assert "<b>0.83</b>" in text_of(lead.get(case.url))
+    assert "Token probability of TRUE: <b>0.83</b>, not calibrated" in text_of(lead.get(case.url))
+    monkeypatch.setattr(page, "MINIMUM_VERDICTS", 1)
+    Consensus.objects.create(chat=case.chat, criterion=case.verdict.criterion, state="unresolved")
+    assert "not calibrated" in text_of(lead.get(case.url))
+    Consensus.objects.update(state="true")
+    shown = text_of(lead.get(case.url))
+    assert "Judge's probability of True: <b>0.83</b>" in shown
+    assert f'href="/reports/runs/{case.run.pk}/criteria/polite/#reliability"' in shown
 
 
 def test_how_many_quotes_were_found_is_shown_where_there_are_some(lead: Client, settings: Settings) -> None:
