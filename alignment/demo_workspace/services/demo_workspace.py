@@ -24,13 +24,16 @@ from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, Rubric
+from labeling.rubric.queries.guidelines import guideline_in_force
+from labeling.rubric.services.guidelines import CriterionWords, criterion_write, guideline_write
 from labeling.rubric.services.rubric import rubric_import
 from labeling.transfer.services.labels import labels_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "rubric" / "default_rubric.json"
 SET = "demo"
+GUIDELINES = (("1", "The first one."), ("2", "Tool turns and evidence were missing."))
 # Simple criteria whose prompts refer to business knowledge.
 ARTICLES = {
     "exposed_sensitive_data": ("refunds", "shopper_privacy"),
@@ -71,19 +74,37 @@ RUNS = (
 
 
 @transaction.atomic
-def demo_ensure() -> ChatSet:
-    """Create or complete the demo workspace; existing rows are kept."""
+def demo_ensure(*, lead: User | None = None) -> ChatSet:
+    """Create or complete the demo workspace; existing rows are kept. `lead` writes the texts for raters."""
     knowledge_import(folder=DEMO / "knowledge")
     rubric_import(path=RUBRIC, articles_set=_articles_set, only_new=True)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
+    _texts(chat_set.rubric, lead)
     champions_ensure(criteria=list(chat_set.rubric.criteria.all()))
     labels_import(path=DEMO / "labels.jsonl", source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)
     adjudications_import(path=DEMO / "adjudications.jsonl")
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
     prompts_import(DEMO / "prompts", reason=REVISED)
     return chat_set
+
+
+def _texts(rubric: Rubric, lead: User | None) -> None:
+    """Write two versions of the guideline and examples for criteria, unless there is a guideline."""
+    if guideline_in_force(rubric_id=rubric.pk) is not None:
+        return
+    for base, (name, reason) in enumerate(GUIDELINES):
+        text = (DEMO / "guideline" / f"{name}.md").read_text(encoding="utf-8")
+        guideline_write(rubric=rubric, text=text, reason=reason, base=base, by=lead)
+    for text_row in json.loads((DEMO / "texts.json").read_text(encoding="utf-8")):
+        criterion = rubric.criteria.get(key=text_row.pop("criterion"))
+        newest = criterion.versions.latest("number")
+        words = {"question": newest.question, "definition": newest.definition} | text_row
+        reason = words.pop("reason")
+        criterion_write(
+            criterion=criterion, words=CriterionWords(**words), reason=reason, base=newest.number, by=lead
+        )
 
 
 def _articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Labelling part of the demo: texts for raters, a finished round and job of invented raters, notes."""
+"""Labelling part of the demo: a finished round and job of invented raters, notes."""
 
 import json
 import uuid
@@ -13,9 +13,7 @@ from labeling.jobs.services import job_close, job_open, job_start
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
-from labeling.models.rubric import Criterion, Rubric
-from labeling.rubric.queries.guidelines import guideline_in_force
-from labeling.rubric.services.guidelines import CriterionWords, criterion_write, guideline_write
+from labeling.models.rubric import Criterion
 
 JOB = "Label the demo chats"
 INVENTED = "Labels of invented raters (demo)"
@@ -23,7 +21,6 @@ ROUND_SET, GOLD_SET, WORK_SET = "demo calibration", "demo gold", "demo work"
 ROUND_CHATS = ("demo-01", "demo-06", "demo-22")  # with disagreements on several criteria
 GOLD_CHATS = ("demo-09", "demo-13", "demo-15", "demo-16")  # they have decisions
 GOLD_RATE = 0.2
-GUIDELINES = (("1", "The first one."), ("2", "Tool turns and evidence were missing."))
 ONE_ANSWER = timedelta(seconds=15)
 
 
@@ -33,7 +30,6 @@ def labelling_ensure(*, chat_set: ChatSet, rater: Rater, lead: User) -> None:
 
     The jobs assign the labels of the demo file to raters and times.
     """
-    _texts(chat_set.rubric, lead)
     sets = _sets(chat_set)
     settings: dict[str, Any] = {
         "chat_set": sets[WORK_SET],
@@ -58,23 +54,6 @@ def _invented(settings: dict[str, Any], round_set: ChatSet, lead: User) -> None:
     job_start(job=job, by=lead)
     job_close(job=first, by=lead)
     _labelled(job, people)
-
-
-def _texts(rubric: Rubric, lead: User) -> None:
-    """Write two versions of the guideline and examples for criteria, unless there is a guideline."""
-    if guideline_in_force(rubric_id=rubric.pk) is not None:
-        return
-    for base, (name, reason) in enumerate(GUIDELINES):
-        text = (DEMO / "guideline" / f"{name}.md").read_text(encoding="utf-8")
-        guideline_write(rubric=rubric, text=text, reason=reason, base=base, by=lead)
-    for text_row in json.loads((DEMO / "texts.json").read_text(encoding="utf-8")):
-        criterion = rubric.criteria.get(key=text_row.pop("criterion"))
-        newest = criterion.versions.latest("number")
-        words = {"question": newest.question, "definition": newest.definition} | text_row
-        reason = words.pop("reason")
-        criterion_write(
-            criterion=criterion, words=CriterionWords(**words), reason=reason, base=newest.number, by=lead
-        )
 
 
 def _sets(chat_set: ChatSet) -> dict[str, ChatSet]:

@@ -40,9 +40,9 @@ class Command(WorkbenchCommand):
         parser.add_argument("--evaluate", action="store_true", help="judge a few of the chats")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        chat_set = demo_ensure()
         password = demo_password()
         users = people_ensure(password=password)
+        chat_set = demo_ensure(lead=users[-1])
         labelling_ensure(chat_set=chat_set, rater=rater_for(user=users[0]), lead=users[-1])
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]

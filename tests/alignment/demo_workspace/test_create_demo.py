@@ -18,6 +18,7 @@ from alignment.demo_workspace.services.labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
 from evaluation.models.runs import Run, Verdict
+from evaluation.prompts.queries.definitions import older_champions
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
@@ -79,6 +80,10 @@ def test_one_prompt_has_a_revision_that_waits_for_its_test(demo: dict[str, Any])
     assert (draft.criterion.key, draft.number) == ("guessed_missing_detail", 2)
     assert draft.base is not None and draft.base.number == 1
     assert not draft.promotions.exists()
+
+
+def test_no_champion_of_a_new_demo_was_written_for_an_older_definition(demo: dict[str, Any]) -> None:
+    assert older_champions(list(Criterion.objects.all())) == {}
 
 
 def test_the_labelling_side_shows_what_a_team_has_done(demo: dict[str, Any]) -> None:
