@@ -154,7 +154,7 @@ def covered_chats(scope: Scope) -> Chats:
 
 
 def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:
-    return CriterionSpec(row.key, row.dimension.key, row.dimension.name, row.tier, passes_when)
+    return CriterionSpec(row.key, row.dimension.key, row.dimension.name, row.tier, passes_when, row.critical)
 
 
 def _passes_when(criteria: Iterable[Criterion]) -> dict[int, bool]:
