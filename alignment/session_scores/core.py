@@ -1,6 +1,6 @@
 """Session scores: the share of applicable criteria that pass, over a chat."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,10 @@ SUBJECTIVE = "subjective"
 NO_RUN = "no run: human labels only"
 NO_HUMAN_SCORE = "no chat with a human True or False on a counted criterion"
 EACH_RATER = "choose the consensus or one rater as ground truth"
+ESTIMATES = ("human", "judge", "difference", "correlation")
 STEP = 0.1  # width of the cells of the plot
+# Upper bounds of the bins of a distribution, exclusive, and their names; a score of 0 or 1 is its own bin.
+BINS = ((0.5, "above 0, below 0.5"), (0.8, "0.5 to below 0.8"), (1.0, "0.8 to below 1"))
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -184,7 +187,7 @@ def score_agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[st
     """
     specs = [one.spec for one in data.criteria]
     counted = [spec for spec in specs if counts_in_score(spec, subjective=subjective)]
-    body = _agreement(data, specs, subjective=subjective, seed=seed)
+    body = _agreement(data, subjective=subjective, seed=seed)
     return body | {
         "subjective_counted": subjective,
         "criteria": len(counted),
@@ -192,61 +195,47 @@ def score_agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[st
     }
 
 
-def _agreement(
-    data: ReportData, specs: Sequence[CriterionSpec], *, subjective: bool, seed: int
-) -> dict[str, Any]:
+def _agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[str, Any]:
     if data.each_rater:
-        return _nothing(EACH_RATER)
-    human = session_scores(_codes(data, _human), specs, subjective=subjective)
+        return _as_json({name: Estimate(None, reason=EACH_RATER) for name in ESTIMATES})
+    human = human_scores(data, subjective=subjective)
     if not data.has_run:
-        return _human_only(human, data.clusters, seed=seed)
-    judge = session_scores(_codes(data, _judge), specs, subjective=subjective)
+        summary = score_summary(human, data.clusters, seed=seed, reason=NO_HUMAN_SCORE)
+        missing = dict.fromkeys(ESTIMATES, Estimate(None, reason=NO_RUN))
+        return _as_json(missing | {"human": summary.mean}, n=summary.n, partial=summary.partial)
+    judge = judge_scores(data, subjective=subjective)
     both = human.scored & judge.scored
     first, second = human.values[both], judge.values[both]
     clusters = None if data.clusters is None else data.clusters[both]
     found = paired_scores(first, second, clusters=clusters, seed=seed)
-    estimates = {
-        "human": found.first,
-        "judge": found.second,
-        "difference": found.difference,
-        "correlation": found.correlation,
-    }
+    estimates = (found.first, found.second, found.difference, found.correlation)
+    return _as_json(
+        dict(zip(ESTIMATES, estimates, strict=True)),
+        rank_correlation=found.rank_correlation,
+        n=int(both.sum()),
+        partial=int((both & (human.partial | judge.partial)).sum()),
+        pairs=_pairs(first, second),
+    )
+
+
+def _as_json(
+    estimates: Mapping[str, Estimate],
+    *,
+    rank_correlation: float | None = None,
+    n: int = 0,
+    partial: int = 0,
+    pairs: Sequence[Sequence[float]] = (),
+) -> dict[str, Any]:
+    reasons = undefined_reasons(dict(estimates))
+    if rank_correlation is None:
+        reasons["rank_correlation"] = estimates["correlation"].reason
     return {
         **{name: one.as_json() for name, one in estimates.items()},
-        "rank_correlation": found.rank_correlation,
-        "n": int(both.sum()),
-        "partial": int((both & (human.partial | judge.partial)).sum()),
-        "pairs": _pairs(first, second),
-        "undefined": undefined_reasons(estimates),
-    }
-
-
-def _nothing(reason: str) -> dict[str, Any]:
-    estimates = {name: Estimate(None, reason=reason) for name in ("human", *_OF_JUDGE)}
-    return {
-        **{name: one.as_json() for name, one in estimates.items()},
-        "rank_correlation": None,
-        "n": 0,
-        "partial": 0,
-        "pairs": [],
-        "undefined": undefined_reasons(estimates),
-    }
-
-
-_OF_JUDGE = ("judge", "difference", "correlation")
-
-
-def _human_only(scores: SessionScores, clusters: Clusters, *, seed: int) -> dict[str, Any]:
-    scored = scores.scored
-    named = None if clusters is None else clusters[scored]
-    human = mean_score(scores.values[scored], clusters=named, seed=seed, reason=NO_HUMAN_SCORE)
-    nothing = _nothing(NO_RUN)
-    reasons = dict.fromkeys(_OF_JUDGE, NO_RUN)
-    return nothing | {
-        "human": human.as_json(),
-        "n": int(scored.sum()),
-        "partial": int(scores.partial.sum()),
-        "undefined": undefined_reasons({"human": human}) | reasons,
+        "rank_correlation": rank_correlation,
+        "n": n,
+        "partial": partial,
+        "pairs": list(pairs),
+        "undefined": reasons,
     }
 
 
@@ -275,3 +264,77 @@ def _pairs(first: Floats, second: Floats) -> list[list[float]]:
         [round(human * STEP, 1), round(judge * STEP, 1), n]
         for (human, judge), n in zip(distinct.tolist(), chats.tolist(), strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A bin of a distribution of scores."""
+
+    name: str
+    chats: int
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """The scores of one source over many chats.
+
+    Parameters
+    ----------
+    mean : over the `n` chats with a score.
+    partial : how many of them lack an answer.
+    critical_failed : how many of them fail a critical criterion.
+    bins : how many fall into each bin, lowest first.
+    """
+
+    mean: Estimate
+    n: int
+    partial: int
+    critical_failed: int
+    bins: tuple[Bin, ...]
+
+
+def score_summary(scores: SessionScores, clusters: Clusters, *, seed: int, reason: str) -> ScoreSummary:
+    """Summarize scores of chats.
+
+    Parameters
+    ----------
+    scores, clusters : of the same chats; clusters as in `ReportData`.
+    seed : of the bootstrap of the mean.
+    reason : why the mean is undefined if no chat has a score.
+
+    Examples
+    --------
+    >>> polite = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
+    >>> scores = session_scores(np.array([[HumanCode.TRUE, HumanCode.FALSE]]), [polite])
+    >>> [one.chats for one in score_summary(scores, None, seed=1, reason="").bins]
+    [1, 0, 0, 0, 1]
+    """
+    scored = scores.scored
+    values = scores.values[scored]
+    return ScoreSummary(
+        mean=mean_score(
+            values, clusters=None if clusters is None else clusters[scored], seed=seed, reason=reason
+        ),
+        n=int(scored.sum()),
+        partial=int(scores.partial.sum()),
+        critical_failed=int(scores.critical_failed.sum()),
+        bins=_bins(values),
+    )
+
+
+def _bins(values: Floats) -> tuple[Bin, ...]:
+    inner = np.digitize(values, [high for high, _ in BINS])
+    below = [int(((inner == place) & (values > 0)).sum()) for place in range(len(BINS))]
+    names = [name for _, name in BINS]
+    zero, one = int((values == 0).sum()), int((values == 1).sum())
+    return (Bin("0", zero), *(Bin(*pair) for pair in zip(names, below, strict=True)), Bin("1", one))
+
+
+def human_scores(data: ReportData, *, subjective: bool) -> SessionScores:
+    """Score the chats of a report by the human answers, without labels sampled by verdict."""
+    return session_scores(_codes(data, _human), [one.spec for one in data.criteria], subjective=subjective)
+
+
+def judge_scores(data: ReportData, *, subjective: bool) -> SessionScores:
+    """Score the chats of a run's report by its verdicts."""
+    return session_scores(_codes(data, _judge), [one.spec for one in data.criteria], subjective=subjective)
