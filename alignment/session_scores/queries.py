@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
@@ -21,6 +22,7 @@ from alignment.comparison.queries.answers import (
     report_data,
 )
 from alignment.comparison.queries.human_answers import HumanAnswer
+from alignment.comparison.queries.requested_scope import own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.session_scores.core import (
     NO_HUMAN_SCORE,
@@ -33,12 +35,23 @@ from alignment.session_scores.core import (
     score_summary,
     session_scores,
 )
+from common.jsonl import in_batches
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.labels import Consensus, Label
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.people.queries.visibility import chats_hidden
 from labeling.people.queries.workspace import subjective_in_session_score
 
 SEED = 20_260_101
+CHATS_AT_ONCE = 1000
+PARTS = ("partial", "passed", "applicable", "missing", "critical_failed")
+# A score's columns are named alike for judge and raters.
+COLUMNS = (
+    *("chat_id", "split", "session_score", *PARTS),
+    *("human_session_score", *(f"human_{name}" for name in PARTS)),
+    "subjective_counted",
+)
 NO_JUDGE_SCORE = "no verdict of True or False on a counted criterion"
 
 
@@ -116,6 +129,18 @@ class RunScores:
     chats: int
     subjective: bool
     left_out: tuple[str, ...]
+
+    @property
+    def sources(self) -> tuple[ScoreSummary, ...]:
+        """The judge's scores, and the raters' if there are any."""
+        return (self.judge, self.human) if self.human else (self.judge,)
+
+    @property
+    def bins(self) -> list[tuple[str, list[int]]]:
+        """Name of each bin, lowest first, and its chats by source."""
+        counts = [[one.chats for one in source.bins] for source in self.sources]
+        names = [one.name for one in self.judge.bins]
+        return [(name, list(chats)) for name, chats in zip(names, zip(*counts, strict=True), strict=True)]
 
 
 def run_scores(scope: Scope) -> RunScores:
@@ -202,3 +227,38 @@ class ScoredRun:
         codes = np.full((len(criteria), len(ids)), rest, dtype=np.int8)
         codes[places_in(criteria, rows["criterion"]), places_in(ids, rows["chat"])] = rows["code"]
         return codes
+
+    def lines(self, members: QuerySet[RunChat]) -> Iterator[dict[str, Any]]:
+        """Score these chats as lines of a file, with the names of COLUMNS; two queries per 1,000 chats."""
+        rows = members.select_related("chat").only("chat__external_id", "split")
+        for batch in in_batches(rows.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
+            yield from (self.line(one) for one in self.chats(batch))
+
+    def line(self, one: ScoredChat) -> dict[str, Any]:
+        """Return the line of one chat."""
+        return {
+            "chat_id": one.chat_id,
+            "split": one.split,
+            **_line(one.judge),
+            **{f"human_{name}": value for name, value in _line(one.human).items()},
+            "subjective_counted": self.subjective,
+        }
+
+
+def _line(score: SessionScore | None) -> dict[str, Any]:
+    if score is None:
+        return dict.fromkeys(("session_score", *PARTS))
+    return {"session_score": score.value, **{name: getattr(score, name) for name in PARTS}}
+
+
+def listed_members(scope: Scope, *, user: User | AnonymousUser) -> QuerySet[RunChat]:
+    """Return the rows of the run's chats whose scores a list shows the user, in the set's order.
+
+    None while lists are closed to a user who still has to label most chats.
+    """
+    members = RunChat.objects.filter(run=scope.run, chat__in=scope.chat_ids).order_by("pk")
+    if own_chats(scope, user=user).closed:
+        return members.none()
+    for hidden in chats_hidden(user=user):
+        members = members.exclude(chat__in=hidden)
+    return members

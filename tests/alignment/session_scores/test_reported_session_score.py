@@ -118,7 +118,7 @@ def test_the_page_shows_both_means_and_a_plot(compared: Compared, lead: Client) 
         section = page[page.index('id="session-score"') :].split("</section>")[0]
         assert "Judge minus raters" in section and "Correlation (Pearson)" in section
         assert section.count("<circle") == len(score_of(lead, compared)["pairs"])
-        assert "40 chats with both scores. None of them is partial." in section
+        assert "40 chats with both scores. No score is partial." in section
 
 
 def test_without_a_judge_the_page_shows_the_raters_score_alone(compared: Compared, lead: Client) -> None:
