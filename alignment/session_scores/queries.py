@@ -182,7 +182,7 @@ class ScoredChat:
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """What the scores of a run's chats have in common, loaded once."""
+    """Criteria and setting that score a run's chats, loaded once."""
 
     scope: Scope
     specs: Sequence[CriterionSpec]

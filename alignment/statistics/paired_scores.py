@@ -153,7 +153,7 @@ def _mean(values: Floats) -> float | None:
 
 
 def _sums(first: Floats, second: Floats) -> Floats:
-    """What each chat adds: 1, both scores, their squares, their product; shape (chats, 6)."""
+    """Contributions of each chat: 1, both scores, their squares, their product; shape (chats, 6)."""
     return np.stack([np.ones_like(first), first, second, first**2, second**2, first * second], axis=1)
 
 

@@ -73,7 +73,7 @@ def test_subjective_criteria_count_if_the_workspace_says_so(compared: Compared, 
     rest = set(HUMAN) - {"polite"}
     assert body["judge"]["value"] == pytest.approx(expected(JUDGE, keys=rest).mean())
     assert (body["subjective_counted"], body["criteria_left_out"]) == (False, ["polite"])
-    assert "Subjective criteria do not count (1 left out)." in text_of(lead.get(urls(compared)["report"]))
+    assert "Subjective criteria do not count (1 excluded)." in text_of(lead.get(urls(compared)["report"]))
     count_subjective(compared)
     body = score_of(lead, compared)
     assert body["judge"]["value"] == pytest.approx(expected(JUDGE).mean())

@@ -210,7 +210,7 @@ def test_a_chats_page_shows_the_setting_beside_the_score(compared: Compared, lea
     assert "<dt>Subjective criteria</dt> <dd> none" in text_of(lead.get(chat_url(compared, 4)))
     Criterion.objects.filter(key="polite").update(tier="subjective")
     page = text_of(lead.get(chat_url(compared, 4)))
-    assert "not counted" in page and '<small title="Polite">1 left out</small>' in page
+    assert "not counted" in page and '<small title="Polite">1 excluded</small>' in page
     Workspace.current()
     Workspace.objects.update(subjective_in_session_score=True)
     assert "<dt>Subjective criteria</dt> <dd> counted" in text_of(lead.get(chat_url(compared, 4)))
