@@ -14,20 +14,24 @@ from common.templatetags.display import number
 register = template.Library()
 
 
+# Mark and kind of answer of each source.
+SOURCES = {"judge": ("j", "verdict"), "human": ("p", "label")}
+
+
 @register.simple_tag
-def session_score(score: SessionScore, missing: str) -> SafeString:
-    """Show a chat's score, its parts, and whether it is partial; `missing` names an absent answer."""
-    notes = []
+def session_score(score: SessionScore, source: str) -> SafeString:
+    """Show a chat's score by `judge` or `human`, its parts, and whether it is partial."""
+    mark, answer = SOURCES[source]
+    notes = [f"{score.passed} of {score.applicable} pass"]
     if score.value is None:
-        notes.append("no criterion applies")
+        notes = ["no criterion applies"]
     elif score.critical_failed:
-        notes.append("a critical criterion fails")
-    else:
-        notes.append(f"{score.passed} of {score.applicable} pass")
+        notes = ["a critical criterion fails"]
     if score.missing:
-        absent = f"{score.missing} {missing}{'' if score.missing == 1 else 's'} missing"
-        notes.append(f"partial: {absent}" if score.partial else absent)
-    return format_html("{} <small>{}</small>", number(score.value, notes[0]), ", ".join(notes))
+        missing = f"{score.missing} {answer}{'' if score.missing == 1 else 's'} missing"
+        notes.append(f"partial: {missing}" if score.partial else missing)
+    value = number(score.value, notes[0])
+    return format_html('<span class="{}">{}</span> <small>{}</small>', mark, value, ", ".join(notes))
 
 
 @register.inclusion_tag("alignment/session_scores/_scatter.html")

@@ -191,7 +191,7 @@ def test_a_score_at_the_edge_of_a_bin_counts_once(compared: Compared) -> None:
 def test_a_chats_page_shows_both_scores(compared: Compared, lead: Client) -> None:
     page = text_of(lead.get(chat_url(compared, 4)))
     assert "Session score, judge" in page
-    assert "0.33 <small>1 of 3 pass</small>" in page
+    assert '<span class="j">0.33</span> <small>1 of 3 pass</small>' in page
     assert page.count("1 of 3 pass") == 2
 
 
@@ -201,7 +201,7 @@ def test_a_chats_page_says_why_a_score_is_partial_or_0(compared: Compared, lead:
     assert "1 of 2 pass, partial: 1 verdict missing" in page
     Criterion.objects.filter(key="wrong_fact").update(critical=True)
     page = text_of(lead.get(chat_url(compared, 4)))
-    assert "0.00 <small>a critical criterion fails, partial: 1 verdict missing" in page
+    assert "0.00</span> <small>a critical criterion fails, partial: 1 verdict missing" in page
     Verdict.objects.filter(chat=compared.chat(4)).delete()
     assert "no criterion applies, 3 verdicts missing" in text_of(lead.get(chat_url(compared, 4)))
 
