@@ -23,7 +23,7 @@ NO_RUN = "no run: human labels only"
 NO_HUMAN_SCORE = "no chat with a human True or False on a counted criterion"
 EACH_RATER = "choose the consensus or one rater as ground truth"
 ESTIMATES = ("human", "judge", "difference", "correlation")
-STEP = 0.1  # width of the cells of the plot
+STEP, CELLS = 0.1, 11  # width of the cells of the plot, and their number in each direction
 # Upper bounds of the bins of a distribution, exclusive, and their names; a score of 0 or 1 is its own bin.
 BINS = ((0.5, "above 0, below 0.5"), (0.8, "0.5 to below 0.8"), (1.0, "0.8 to below 1"))
 
@@ -258,11 +258,12 @@ def _codes(data: ReportData, source: Callable[[CriterionData], Codes]) -> Codes:
 
 def _pairs(first: Floats, second: Floats) -> list[list[float]]:
     """Chats by human and judge score, each rounded to the nearest cell: [human, judge, chats]."""
-    cells = np.rint(np.stack([first, second], axis=1) / STEP).astype(int)
-    distinct, chats = np.unique(cells, axis=0, return_counts=True)
+    cells = np.rint(first / STEP).astype(int) * CELLS + np.rint(second / STEP).astype(int)
+    counts = np.bincount(cells)
     return [
-        [round(human * STEP, 1), round(judge * STEP, 1), n]
-        for (human, judge), n in zip(distinct.tolist(), chats.tolist(), strict=True)
+        [round(cell // CELLS * STEP, 1), round(cell % CELLS * STEP, 1), n]
+        for cell, n in enumerate(counts.tolist())
+        if n
     ]
 
 
