@@ -18,6 +18,7 @@ from alignment.regression.api import policy as policies
 from alignment.regression.api import tests as regressions
 from alignment.reports import api as reports
 from alignment.reveal import api as reveal
+from alignment.session_scores import api as session_scores
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
@@ -40,6 +41,16 @@ urlpatterns = [
         "runs/<int:run_id>/alignment_report/<str:key>/",
         criterion_report.CriterionReport.as_view(),
         name="api_criterion_report",
+    ),
+    path(
+        "runs/<int:run_id>/session_scores/",
+        session_scores.RunSessionScores.as_view(),
+        name="api_run_session_scores",
+    ),
+    path(
+        "runs/<int:run_id>/session_scores.csv",
+        session_scores.RunSessionScoresTable.as_view(),
+        name="api_run_session_scores_csv",
     ),
     path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),

@@ -20,6 +20,7 @@ from alignment.regression.views import policy as policies
 from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
 from alignment.reports import views as reports
+from alignment.session_scores import views as session_scores
 
 app_name = "alignment"
 urlpatterns = [
@@ -79,6 +80,11 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
+    path(
+        "reports/runs/<int:run_id>/session-scores/",
+        session_scores.run_session_scores,
+        name="run_session_scores",
+    ),
     path("reports/runs/<int:run_id>/baselines/", baselines.baselines, name="baselines"),
     path("reports/runs/<int:run_id>/labels/", label_plan.label_plan, name="label_plan"),
     path(

@@ -33,14 +33,14 @@ from alignment.statistics.agreement.many_raters import (
 from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
 from bench._clustered_rates import clustered_shares
+from bench._session_scores import session_shares
 from bench._thin_criteria import thin_shares
 
 RATES = (0.70, 0.80, 0.90, 0.97)
 SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
 SETS = 2000
 SETS_OF_MANY = 500  # sets of many answers a chat are hardly ever equal: each needs its own bootstrap
-# Chats of a run beyond the labelled ones, which are in the judge's rate and in its errors.
-UNLABELLED = (1000, 5000)
+UNLABELLED = (1000, 5000)  # chats of a run beyond the labelled ones, in the judge's rate and errors
 METHODS = (Method.ROGAN_GLADEN, Method.PPI)
 RATERS = 3
 CRITERIA = 3
@@ -134,9 +134,9 @@ def figures() -> Iterator[Figure]:
     yield from precision_figures()
     yield from drawn_figures()
     yield from league_figures()
-    yield from _wide_enough("mean over thin criteria", thin_shares(SETS_OF_MANY))
-    for name, clustered in clustered_shares(SETS_OF_MANY):
-        yield from _wide_enough(name, clustered)
+    thin = [("mean over thin criteria", thin_shares(SETS_OF_MANY))]
+    for name, held in (*thin, *clustered_shares(SETS_OF_MANY), *session_shares(SETS_OF_MANY)):
+        yield from _wide_enough(name, held)
 
 
 def drawn_figures() -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Geometry of interval plots: from statistics to percentages and pixels on a 0–1 axis."""
+"""Geometry of plots: from statistics to percentages and pixels on a 0–1 axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,6 +140,79 @@ def trend(parts: Sequence[Estimate], *, height: int = 32) -> Trend:
         for place, part in enumerate(parts)
     )
     return Trend(height, steps, ", ".join(f"{part.value or 0:.2f}" for part in parts))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """So many cases at one place of a scatter plot, in px; its area grows with them."""
+
+    x: float
+    y: float
+    radius: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A square from 0 to 1 in both directions, in px; `grid` are the (x, y) of its marked numbers."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    right: int
+    bottom: int
+    grid: tuple[tuple[float, float, str], ...]
+    dots: tuple[Dot, ...]
+
+
+SQUARE, MARGIN = 240, 36  # px: side of a scatter plot, space for its numbers
+SMALLEST, LARGEST = 2.5, 9.0  # px, radius of a dot
+
+
+def scatter(cells: Sequence[tuple[float, float, int]], *, case: str) -> Scatter:
+    """
+    Lay out counts by two shares: the first to the right, the second upwards.
+
+    Parameters
+    ----------
+    cells : both shares and a count.
+    case : what is counted, in the plural.
+
+    Examples
+    --------
+    >>> drawing = scatter([(0.5, 1.0, 4)], case="chats")
+    >>> drawing.dots[0]
+    Dot(x=156.0, y=12.0, radius=9.0, title='0.50, 1.00: 4 chats')
+    """
+    most = max((n for _, _, n in cells), default=1)
+    numbers = ((0.0, "0"), (0.5, "0.5"), (1.0, "1"))
+    return Scatter(
+        width=MARGIN + SQUARE + 12,
+        height=12 + SQUARE + 24,
+        left=MARGIN,
+        top=12,
+        right=MARGIN + SQUARE,
+        bottom=12 + SQUARE,
+        grid=tuple((_across(value), _up(value), text) for value, text in numbers),
+        dots=tuple(
+            Dot(
+                x=_across(first),
+                y=_up(second),
+                radius=round(max(SMALLEST, LARGEST * (n / most) ** 0.5), 1),
+                title=f"{figure(first)}, {figure(second)}: {n:,} {case}",
+            )
+            for first, second, n in cells
+        ),
+    )
+
+
+def _across(share: float) -> float:
+    return round(MARGIN + SQUARE * share, 1)
+
+
+def _up(share: float) -> float:
+    return round(12 + SQUARE * (1 - share), 1)
 
 
 def _height(share: float | None, height: int) -> float:

@@ -8,6 +8,9 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
     "alignment:criterion_report": LOOK,
+    "alignment:run_session_scores": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "api_run_session_scores": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "api_run_session_scores_csv": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:baselines": (
         get(AUTHORS, says=302),
         get(LEADS, says=302, run_id="try_id"),

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from alignment.comparison.queries.scope import Scope
+from alignment.session_scores.queries import COLUMNS, ScoredRun
 from common.jsonl import in_batches, iso
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
@@ -10,6 +12,7 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
+SCORE_COLUMNS = ("chat_id", "judge", *COLUMNS[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,13 @@ def verdict_lines(exported: ExportRun) -> Iterator[Line]:
                 "judge": exported.judge,
                 **_verdict_line(row, rationales),
             }
+
+
+def score_lines(exported: ExportRun) -> Iterator[Line]:
+    """Lines of the session scores of a run's chats, in the order of its chats."""
+    scope = Scope(exported.run.chat_set, exported.run)
+    for line in ScoredRun.of(scope).lines(RunChat.objects.filter(run=exported.run).order_by("id")):
+        yield {"chat_id": line["chat_id"], "judge": exported.judge, **line}
 
 
 def _verdict_line(row: Verdict, rationales: dict[int, str]) -> Line:

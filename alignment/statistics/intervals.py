@@ -13,6 +13,7 @@ from alignment.statistics.estimates import Estimate, Interval
 
 RESAMPLES = 2000
 MINIMUM_CHATS = 10
+COUNTS = 4_000_000  # counts of patterns in memory at once
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -384,8 +385,10 @@ def resample_chats(
     rows, weights = np.asarray(contributions, dtype=np.float64), chats.astype(np.float64)
     if pseudo:
         rows, weights = np.vstack([rows, pseudo.rows]), np.concatenate([weights, pseudo.weights])
-    counts = np.random.default_rng(seed).multinomial(total, weights / weights.sum(), size=resamples)
-    return Resamples(counts.astype(np.float64) @ rows)
+    draw, shares, block = np.random.default_rng(seed), weights / weights.sum(), max(1, COUNTS // len(rows))
+    sizes = (min(block, resamples - start) for start in range(0, resamples, block))
+    counted = (draw.multinomial(total, shares, size=size).astype(np.float64) @ rows for size in sizes)
+    return Resamples(np.concatenate(list(counted)))
 
 
 def bootstrap_estimate(

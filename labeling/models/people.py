@@ -81,6 +81,8 @@ class Workspace(models.Model):
     reveal_after_submit = models.BooleanField(default=False)
     evidence_on_false = models.BooleanField(default=False)
     comment_required = models.BooleanField(default=False)
+    # Whether criteria of the tier `subjective` count in session scores.
+    subjective_in_session_score = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]

@@ -21,7 +21,7 @@ class TokenForm(forms.Form):
 
 
 class SettingsForm(forms.Form):
-    """Rules for labelling; each help text names the effect on raters and on agreement."""
+    """Rules for labelling and for scores; each help text names the effect on raters and on results."""
 
     evidence_on_false = forms.BooleanField(
         required=False,
@@ -40,4 +40,10 @@ class SettingsForm(forms.Form):
         label="Show the judge’s view after submitting",
         help_text="Raters may see the verdicts on chats that they submitted. Later changes are marked "
         "post-reveal and excluded from agreement.",
+    )
+    subjective_in_session_score = forms.BooleanField(
+        required=False,
+        label="Subjective criteria in the session score",
+        help_text="Criteria of the tier subjective count in the score of a whole chat, for judge and raters. "
+        "Reports are computed again; stored ones stay as they are.",
     )

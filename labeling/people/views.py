@@ -68,12 +68,12 @@ def _create(form: TokenForm, user: User) -> NewToken | None:
 @permission_or_404("labeling.manage_labeling")
 @require_http_methods(["GET", "POST"])
 def workspace_settings(request: HttpRequest) -> HttpResponse:
-    """The rules of labelling and the latest audit events."""
+    """The workspace settings and the latest audit events."""
     # NB: a form with no box ticked is empty, but it was submitted.
     form = SettingsForm(request.POST if request.method == "POST" else None, initial=rules_now())
     if request.method == "POST" and form.is_valid():
         workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
-        messages.success(request, "Settings saved. They apply from the next answer on.")
+        messages.success(request, "Settings saved. Rules for raters apply from the next answer on.")
         return redirect("labeling:workspace")
     rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
     return render(request, "labeling/people/workspace.html", {"form": form, "rows": rows})

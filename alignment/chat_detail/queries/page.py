@@ -9,6 +9,7 @@ from django.urls import reverse
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
 from alignment.comparison.queries.human_answers import HumanAnswer, human_answers
 from alignment.comparison.queries.scope import Scope
+from alignment.session_scores.queries import chat_scores
 from alignment.statistics.calibration import MINIMUM_VERDICTS
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
@@ -43,6 +44,7 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
         "chat": {"external_id": chat.external_id, "title": chat.title, "topic": chat.topic.name},
         "messages": chat.messages,
         "rows": _by_dimension(lines),
+        "scores": chat_scores(scope, versions=rows.versions, human=rows.human, verdicts=rows.verdicts),
         "headline": _headline(scope, lines, disagreements),
         "focus": _focus(focus, rows, run, chat),
         "judge": run.judge,

@@ -76,13 +76,14 @@ def abstentions(*, complete: bool) -> tuple[JudgeCode, ...]:
 
 @dataclass(frozen=True)
 class CriterionSpec:
-    """Key, dimension, tier and passing answer of a criterion."""
+    """Key, dimension, tier and passing answer of a criterion; failing a critical one fails the chat."""
 
     key: str
     dimension: str
     dimension_name: str
     tier: str
     passes_when: bool
+    critical: bool = False
 
 
 @dataclass(frozen=True)

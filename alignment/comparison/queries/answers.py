@@ -153,8 +153,14 @@ def covered_chats(scope: Scope) -> Chats:
     return Chats([external for _, external, _ in rows], ids, cluster_numbers([one for _, _, one in rows]))
 
 
+def criterion_specs(scope: Scope) -> list[CriterionSpec]:
+    """The scope's criteria as the pure code needs them; one query."""
+    passes = _passes_when(scope.criteria)
+    return [_spec(row, passes[row.pk]) for row in scope.criteria]
+
+
 def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:
-    return CriterionSpec(row.key, row.dimension.key, row.dimension.name, row.tier, passes_when)
+    return CriterionSpec(row.key, row.dimension.key, row.dimension.name, row.tier, passes_when, row.critical)
 
 
 def _passes_when(criteria: Iterable[Criterion]) -> dict[int, bool]:

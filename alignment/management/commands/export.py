@@ -1,6 +1,6 @@
-"""Writes chats, labels or verdicts of a set, in the formats of the import commands."""
+"""Writes chats, labels or verdicts of a set in the formats of the import commands, or session scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from alignment.exports.queries import (
+    SCORE_COLUMNS,
     VERDICT_COLUMNS,
     ExportRun,
     chat_lines,
     export_runs,
     runs_to_export,
+    score_lines,
     verdict_lines,
 )
 from common.commands import WorkbenchCommand
@@ -23,15 +25,24 @@ from labeling.chats.queries import chat_set_named
 from labeling.models.chats import ChatSet
 from labeling.transfer.queries.exports import LABELLING, Line
 
+# The lines of one run, and the columns of a CSV.
+OF_RUNS: dict[str, tuple[Callable[[ExportRun], Iterator[Line]], Sequence[str]]] = {
+    "verdicts": (verdict_lines, VERDICT_COLUMNS),
+    "session_scores": (score_lines, SCORE_COLUMNS),
+}
+
 
 class Command(WorkbenchCommand):
-    help = "Write chats, labels or verdicts of a chat set to stdout or to a file."
+    help = "Write chats, labels, verdicts or session scores of a chat set to stdout or to a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=["chats", *LABELLING, "verdicts"])
+        parser.add_argument("what", choices=["chats", *LABELLING, *OF_RUNS])
         parser.add_argument("--set", required=True, metavar="NAME")
         parser.add_argument(
-            "--run", type=int, metavar="ID", help="for verdicts; default: the newest run of each judge"
+            "--run",
+            type=int,
+            metavar="ID",
+            help="of verdicts and scores; default: the newest run of each judge",
         )
         parser.add_argument(
             "--format",
@@ -46,8 +57,8 @@ class Command(WorkbenchCommand):
         chat_set = chat_set_named(options["set"])
         if chat_set is None:
             raise InputProblem(f"--set: there is no chat set {shown(options['set'])}")
-        if options["run"] is not None and what != "verdicts":
-            raise InputProblem("--run: only for verdicts")
+        if options["run"] is not None and what not in OF_RUNS:
+            raise InputProblem(f"--run: only for {' and '.join(OF_RUNS)}")
         if options["format"] == "csv" and what == "chats":
             raise InputProblem("--format: chats cannot be exported as csv; use jsonl")
         lines, columns = self._lines(what, chat_set, options["run"])
@@ -70,9 +81,9 @@ class Command(WorkbenchCommand):
     ) -> tuple[Iterator[Line], Sequence[str]]:
         if what == "chats":
             return chat_lines(chat_set), ()
-        if what == "verdicts":
-            runs = self._runs(chat_set, run_id)
-            return chain.from_iterable(verdict_lines(run) for run in runs), VERDICT_COLUMNS
+        if what in OF_RUNS:
+            of_run, of_what = OF_RUNS[what]
+            return chain.from_iterable(of_run(run) for run in self._runs(chat_set, run_id)), of_what
         lines, columns = LABELLING[what]
         return lines(chat_set, None), columns
 

@@ -7,6 +7,7 @@ from alignment.prompts.queries.example_picker import DraftExample, chosen_exampl
 from evaluation.models.prompts import ArticleVersion, PromptVersion
 from evaluation.prompts.core.costar import panes_of
 from evaluation.prompts.queries.criteria import articles_of
+from evaluation.prompts.queries.definitions import notices_of, older_definition
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.queries.versions import champions, newer_versions, next_number
 from labeling.models.people import User
@@ -57,6 +58,12 @@ class Editor:
     articles: Sequence[ArticleVersion]
     newer: Sequence[PromptVersion]
     next_number: int
+
+    @property
+    def notices(self) -> list[str]:
+        """Return what the text that is edited was written for, if the criterion's text changed since."""
+        older = older_definition(self.prompt.base, criterion=self.criterion, newest=self.version)
+        return notices_of([older] if older else [])
 
     @property
     def overtaken(self) -> bool:

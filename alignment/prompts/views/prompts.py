@@ -124,6 +124,7 @@ def _page(
         form.initial["confirmed"] = editor.newer[-1].number
     context = {
         "editor": editor,
+        "notices": editor.notices,
         "criterion": criterion,
         "key": criterion.key,
         "form": form,

@@ -8,12 +8,15 @@ from alignment.reports.core.criterion import criterion_entry
 from alignment.reports.core.disagreements import disagreements
 from alignment.reports.core.pooled import pooled
 from alignment.reports.core.status import StatusPolicy
+from alignment.session_scores.core import score_agreement
 from alignment.statistics.intervals import RESAMPLES
 
 TIERS = ("simple", "context", "subjective")
 
 
-def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[str, Any]:
+def build_report(
+    data: ReportData, *, policy: StatusPolicy, seed: int, subjective: bool = False
+) -> dict[str, Any]:
     """Return the JSON body of an alignment report: counts, statistics, status, disagreements.
 
     Parameters
@@ -21,6 +24,7 @@ def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[s
     data : answer codes of raters and judge by chat and criterion.
     policy : the limits that decide each criterion's status.
     seed : seed of every bootstrap. It is stored in the body, so the same data gives the same intervals.
+    subjective : whether subjective criteria count in the session score.
 
     Returns
     -------
@@ -49,6 +53,7 @@ def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[s
         "overall": pooled(data, data.criteria),
         "disagreements": first,
         "disagreements_total": total,
+        "session_score": score_agreement(data, subjective=subjective, seed=seed),
         "policy": policy.as_json(),
         "bootstrap": {"seed": seed, "resamples": RESAMPLES},
     }

@@ -6,8 +6,10 @@ from typing import Any
 from alignment.comparison.core.outcomes import Outcome, outcome_counts
 from alignment.reports.core.pooled import POOLED
 from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
+from alignment.session_scores.core import ESTIMATES
 
 CELLS = ("tp", "fn", "fp", "tn")
+SESSION_COUNTS = ("rank_correlation", "n", "partial", "subjective_counted", "criteria")
 OUTCOME_COLUMNS = {Outcome.MISSED_FAILURE: "missed_failures", Outcome.FALSE_ALARM: "false_alarms"}
 COUNTS = columns(Table.CSV_COUNTS)
 STATISTICS = (*columns(Table.CSV_JUDGE), *columns(Table.CSV_RATERS), *columns(Table.CSV_RATES))
@@ -39,6 +41,8 @@ HEAD = (
     "corrected_by",
     *("criteria_averaged", "criteria_left_out"),
     *("question_version", "question_hash", "prompt_version", "prompt_hash"),
+    *(f"session_score_{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high")),
+    *(f"session_score_{name}" for name in SESSION_COUNTS),
     *SCOPE,
 )
 
@@ -47,7 +51,8 @@ def csv_rows(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a report's JSON, with the columns of HEAD.
 
     Every row names the report's run, set and filters. `level` is criterion, dimension, tier or overall.
-    Undefined values are missing, so their cells are empty.
+    The row overall
+    has the session score. Undefined values are missing, so their cells are empty.
     """
     scope = _scope(body) | {"pin": pin}
     pinned = {row["key"]: row for row in body["pinned"]["criteria"]}
@@ -56,7 +61,21 @@ def csv_rows(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
     for level, rows in (("dimension", body["dimensions"]), ("tier", body["tiers"])):
         for row in rows:
             yield {"level": level, "key": row["key"], "name": row.get("name"), **_pooled(row), **scope}
-    yield {"level": "overall", **_pooled(body["overall"]), **scope}
+    yield {"level": "overall", **_pooled(body["overall"]), **_session_score(body), **scope}
+
+
+def _session_score(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of the session score; an older report has none."""
+    found = body.get("session_score")
+    if found is None:
+        return {}
+    cells = {f"session_score_{name}": found[name] for name in SESSION_COUNTS}
+    for name in ESTIMATES:
+        cells |= {
+            f"session_score_{name}{end}": found[name][key]
+            for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
+        }
+    return cells
 
 
 def _scope(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def report_table(report: Mapping[str, Any]) -> str:
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
     lines += [_carried(row["key"], row["carried"]) for row in criteria if row["carried"]]
     lines += [_between(row) for row in criteria if row["sensitivity"]]
+    lines += [_session_score(report["session_score"], judged=bool(judge))]
     number = Counter(criterion["status"] for criterion in criteria)
     if few := number["not_enough_labels"]:
         lines.append(
@@ -47,6 +48,34 @@ def report_table(report: Mapping[str, Any]) -> str:
     if disagree := number["raters_disagree"]:
         lines.append(f"On {disagree} of {len(criteria)} criteria the raters disagree: {LABEL_AGAIN}.")
     return "\n".join(lines)
+
+
+def _session_score(score: Mapping[str, Any], *, judged: bool) -> str:
+    """Return the line of the session score.
+
+    >>> score = {"human": {"value": 0.5, "low": 0.4, "high": 0.6}, "n": 20, "partial": 1}
+    >>> _session_score({**score, "subjective_counted": False}, judged=False)
+    'Session score: raters 0.50 (0.40–0.60). 20 chats, 1 partial. Subjective criteria not counted.'
+    """
+    parts = [f"raters {_estimate(score['human'])}"]
+    if judged:
+        parts += [
+            f"judge {_estimate(score['judge'])}",
+            f"difference {_estimate(score['difference'])}",
+            f"correlation {_estimate(score['correlation'])}",
+        ]
+    counted = "counted" if score["subjective_counted"] else "not counted"
+    return (
+        f"Session score: {', '.join(parts)}. {score['n']:,} chats, {score['partial']:,} partial. "
+        f"Subjective criteria {counted}."
+    )
+
+
+def _estimate(estimate: Mapping[str, Any]) -> str:
+    text = _number(estimate["value"])
+    if estimate["low"] is None:
+        return text
+    return f"{text} ({_number(estimate['low'])}–{_number(estimate['high'])})"
 
 
 def _carried(key: str, carried: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import reads_holdout
+from labeling.people.queries.workspace import subjective_in_session_score
 
 SHOWN = 100
 STATUSES = (  # status, css class of its chip, words
@@ -83,16 +84,21 @@ def run_statuses(runs: Iterable[Run]) -> dict[int, RunStatus]:
 
 
 def current_pins(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) -> dict[int, str]:
-    """Return the current pin of a report on each scope, whose criteria have these keys; two queries.
+    """Return the current pin of a report on each scope, whose criteria have these keys; three queries.
 
     NB: the scopes must be of finished runs, which keep their criteria.
     """
     every_key = {key for own in keys.values() for key in own}
     criteria = Criterion.objects.filter(key__in=every_key).select_related("dimension")
     rows = list(criteria.order_by("rubric", "dimension__position", "position"))
-    numbers = version_numbers(rows)
+    numbers, subjective = version_numbers(rows), subjective_in_session_score()
     return {
-        run: report_pin(scopes[run], criteria=[row for row in rows if row.key in own], numbers=numbers)
+        run: report_pin(
+            scopes[run],
+            criteria=[row for row in rows if row.key in own],
+            numbers=numbers,
+            subjective=subjective,
+        )
         for run, own in keys.items()
     }
 

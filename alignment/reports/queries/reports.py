@@ -15,9 +15,10 @@ from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.provenance import report_pins
 from alignment.reports.queries.verdict_notices import verdict_notices
 from labeling.models.rubric import Criterion
+from labeling.people.queries.workspace import subjective_in_session_score
 
 SEED = 20_260_101
-BODY_VERSION = 11
+BODY_VERSION = 12
 POLICY = StatusPolicy()
 
 
@@ -27,25 +28,43 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
     Raises UnknownRater if the ground truth is a rater without labels on these chats.
     """
     stored = stored_report(scope)
-    return {"id": None, **_body(scope)} if stored is None else {"id": stored.pk, **stored.body}
+    if stored is None:
+        return {"id": None, **_body(scope, subjective=subjective_in_session_score())}
+    return {"id": stored.pk, **stored.body}
 
 
 def stored_report(scope: Scope) -> Report | None:
     """Return the stored report, computed now if needed; None while the run is in progress."""
     if scope.run is not None and scope.run.finished_at is None:
         return None
-    pin, policy = report_pin(scope), POLICY.version
-    return cached_document(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
+    subjective = subjective_in_session_score()
+    return cached_document(
+        scope,
+        kind=Report.Kind.REPORT,
+        pin=report_pin(scope, subjective=subjective),
+        policy=POLICY.version,
+        body=lambda: _body(scope, subjective=subjective),
+    )
 
 
 def report_pin(
-    scope: Scope, *, criteria: Sequence[Criterion] | None = None, numbers: Mapping[int, int] | None = None
+    scope: Scope,
+    *,
+    criteria: Sequence[Criterion] | None = None,
+    numbers: Mapping[int, int] | None = None,
+    subjective: bool | None = None,
 ) -> str:
-    """Return the pin of a report of this scope stored now; `criteria` and `numbers` as in `pin_of`."""
-    return pin_of(scope, BODY_VERSION, POLICY.version, SEED, criteria=criteria, numbers=numbers)
+    """Return the pin of a report of this scope stored now; `criteria` and `numbers` as in `pin_of`.
+
+    `subjective` : whether subjective criteria count in the session score, if already loaded.
+    """
+    rows = scope.criteria if criteria is None else criteria
+    counted = subjective_in_session_score() if subjective is None else subjective
+    scores = [counted, [row.pk for row in rows if row.critical]]
+    return pin_of(scope, BODY_VERSION, POLICY.version, SEED, scores, criteria=rows, numbers=numbers)
 
 
-def _body(scope: Scope) -> dict[str, Any]:
+def _body(scope: Scope, *, subjective: bool) -> dict[str, Any]:
     judge = scope.run.judge if scope.run else None
     head: dict[str, Any] = {
         **scope.as_json(),
@@ -59,7 +78,7 @@ def _body(scope: Scope) -> dict[str, Any]:
     }
     verdicts = engine_rows(scope)
     data = report_data(scope, verdicts)
-    report = build_report(data, policy=POLICY, seed=SEED)
+    report = build_report(data, policy=POLICY, seed=SEED, subjective=subjective)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     pinned = report_pins(scope, data, form=BODY_VERSION)
     pinned["notices"] += verdict_notices(report["criteria"], scope, chats=head["chats"])

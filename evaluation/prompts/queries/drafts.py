@@ -21,7 +21,11 @@ class WorkingPrompt:
 
 def draft_of(*, criterion: Criterion, author: User) -> PromptDraft | None:
     """Return the author's draft, None without one."""
-    return PromptDraft.objects.filter(criterion=criterion, author=author).select_related("base").first()
+    return (
+        PromptDraft.objects.filter(criterion=criterion, author=author)
+        .select_related("base__written_for")
+        .first()
+    )
 
 
 def working_prompt(*, criterion: Criterion, author: User, base: PromptVersion) -> WorkingPrompt:

@@ -17,11 +17,12 @@ from labeling.people.services.workspace import rules_now, workspace_change
 
 
 class RulesSerializer(serializers.Serializer[Any]):
-    """The labelling rules."""
+    """The labelling rules, and whether subjective criteria count in session scores."""
 
     reveal_after_submit = serializers.BooleanField(required=False)
     evidence_on_false = serializers.BooleanField(required=False)
     comment_required = serializers.BooleanField(required=False)
+    subjective_in_session_score = serializers.BooleanField(required=False)
 
 
 class WorkspaceApi(APIView):

@@ -7,7 +7,7 @@ from django.db import transaction
 from labeling.models.people import User, Workspace
 from labeling.people.services.audit import audit
 
-RULES = ("reveal_after_submit", "evidence_on_false", "comment_required")
+RULES = ("reveal_after_submit", "evidence_on_false", "comment_required", "subjective_in_session_score")
 
 
 def rules_now() -> dict[str, bool]:

@@ -251,7 +251,9 @@ def test_a_wrong_set_run_or_place_is_refused(filled: Path) -> None:
     assert "the chat set 'calibration' has no run 999999" in refused(
         "export", "verdicts", "--set", "calibration", "--run", 999999
     )
-    assert "--run: only for verdicts" in refused("export", "chats", "--set", "calibration", "--run", 1)
+    assert "--run: only for verdicts and session_scores" in refused(
+        "export", "chats", "--set", "calibration", "--run", 1
+    )
     assert "invalid choice" in refused("export", "rubric", "--set", "calibration")
     assert "is a folder" in refused("export", "chats", "--set", "calibration", "-o", filled)
     assert "cannot be written" in refused(
