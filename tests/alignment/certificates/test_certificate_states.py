@@ -16,9 +16,10 @@ from alignment.certificates.queries.certificates import (
 from alignment.certificates.services.certificates import CertificateRefused, certificate_revoke
 from alignment.models.certificates import Certificate
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.models.prompts import ArticleVersion, KnowledgeArticle, Promotion
+from evaluation.models.prompts import ArticleVersion, KnowledgeArticle, Promotion, PromptVersion
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion
+from labeling.rubric.services.guidelines import CriterionWords, criterion_write
 from tests.factories.certificates import RECIPE, article, make_qualifying, stored_certificate, why
 from tests.factories.prompt_versions import a_version
 from tests.factories.rater_quality import polite
@@ -71,6 +72,18 @@ def test_another_default_profile_ends_it(in_use: Certificate) -> None:
     assert why(in_use)[0] == "expired"
     JudgeProfile.objects.create(name="same", config=RECIPE, is_default=True)
     assert why(in_use) == ("valid", ())
+
+
+def test_a_new_guideline_is_noted_and_does_not_end_it(in_use: Certificate) -> None:
+    newest = polite().versions.latest("number")
+    PromptVersion.objects.filter(criterion=polite()).update(written_for=newest)
+    assert certificate_state(in_use).notes == ()
+    words = CriterionWords(newest.question, newest.definition, "Thanks count.")
+    criterion_write(criterion=polite(), words=words, reason="Clearer", base=newest.number, by=None)
+    state = certificate_state(in_use)
+    assert state.holds
+    (note,) = state.notes
+    assert "written for an older definition of polite" in note and "(guideline changed)" in note
 
 
 def test_newer_knowledge_ends_it(in_use: Certificate) -> None:
@@ -149,7 +162,7 @@ def test_states_take_the_same_queries_however_many(
     one, every = [in_use], list(certificate_whole())
     assert len(every) == 4
     for rows in (one, every):
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(15):
             assert {state.word for state in certificate_states(rows).values()} == {"valid"}
 
 
