@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "501b4efa44cb5fd171925fd1ea69006f037eae51e00c04ef350d489c70fcd56d"
-NONE = "1f454898fe30b3338f8901f6c1be05a1943a253868359f94cf06ec63ba2c043f"
-FOUND = "1599b92a0252216c0cbc9b0918c9228eacf527dc5692c7b7d968f08cf135f605"
+STATIC = "dd8a23d5cbf2011250f6fc1b58d52ef9e6a131bc0fdb9f45cebec2e5aad99eb7"
+NONE = "4a7ea94cbb04b24d15c21147738f1d8a3b91df13e02ee09c19706d5450f3067e"
+FOUND = "43e12219922199b1789387991b42550f287abcdbd29bf9cdd4284c40ac9eb686"
 
 
 # ---------- the bytes that judges were pinned to ----------
