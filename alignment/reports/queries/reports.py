@@ -11,6 +11,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
+from alignment.reports.queries.brief_effect import briefs_section
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.provenance import report_pins
 from alignment.reports.queries.verdict_notices import verdict_notices
@@ -27,15 +28,25 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
     Raises UnknownRater if the ground truth is a rater without labels on these chats.
     """
     stored = stored_report(scope)
-    return {"id": None, **_body(scope)} if stored is None else {"id": stored.pk, **stored.body}
+    if stored is None:
+        return {"id": None, **_body(scope), "briefs": briefs_section(scope)}
+    return {"id": stored.pk, **stored.body, "briefs": stored.briefs}
 
 
 def stored_report(scope: Scope) -> Report | None:
-    """Return the stored report, computed now if needed; None while the run is in progress."""
+    """Return the stored report, computed now if needed; None while the run is in progress.
+
+    What the briefs of a debate changed is added as soon as its direct run exists.
+    """
     if scope.run is not None and scope.run.finished_at is None:
         return None
     pin, policy = report_pin(scope), POLICY.version
-    return cached_document(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
+    row = cached_document(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
+    if row.briefs is None and (briefs := briefs_section(scope)) is not None:
+        row.briefs = briefs
+        if row.pk is not None:  # a part without chats is not stored
+            row.save(update_fields=["briefs"])
+    return row
 
 
 def report_pin(

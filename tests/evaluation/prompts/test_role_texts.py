@@ -91,7 +91,10 @@ def test_direct_writes_four_labelled_parts_before_the_block() -> None:
 def test_an_answer_in_labelled_parts_is_read_and_divided_by_criterion() -> None:
     parts = {
         key: f'Evidence: [m2: "{words}"]\nAgainst: none.\nRule: the definition.\nConclusion: {answer}.'
-        for key, words, answer in (("polite", "please ask your bank", "yes"), ("wrong_fact", "your bank", "no"))
+        for key, words, answer in (
+            ("polite", "please ask your bank", "yes"),
+            ("wrong_fact", "your bank", "no"),
+        )
     }
     text = "\n\n".join(f"{key}\n{prose}" for key, prose in parts.items())
     script = Script({"direct": [answered(f"{text}\n\nVERDICTS\npolite: TRUE\nwrong_fact: FALSE")]})
