@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 
 
@@ -52,6 +50,7 @@ def brief_effect(*, human: Codes, direct: Codes, debate: Codes) -> BriefEffect:
 
     Examples
     --------
+    >>> import numpy as np
     >>> human = np.array([0, 0, 1, 1], dtype=np.int8)
     >>> brief_effect(human=human, direct=1 - human, debate=human).as_json()
     {'n': 4, 'mended': 4, 'broke': 0, 'still_right': 0, 'still_wrong': 0}

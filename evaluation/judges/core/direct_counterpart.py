@@ -30,8 +30,8 @@ def debated_criteria(config: Mapping[str, Any]) -> frozenset[str]:
 def is_direct_counterpart(direct: Mapping[str, Any], debate: Mapping[str, Any]) -> bool:
     """Return whether a direct judge has what a debate has, save for the briefs.
 
-    Model, sampling, prompts, texts, knowledge and samples are equal, and each debated group of criteria is one
-    group of the direct judge. An ablation changes briefs only, so it makes no difference.
+    Model, sampling, prompts, texts, knowledge and samples are equal, and each debated group of criteria is
+    one group of the direct judge. An ablation changes briefs only, so it makes no difference.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from evaluation.models.runs import FINISHED, Run, RunChat
 
 
 def direct_run_of(run: Run) -> Run | None:
-    """Return the newest finished run of the debate's direct counterpart on all of its chats; None without one.
+    """Return the newest finished run of a debate's direct counterpart on all of its chats; None without one.
 
     Two queries. Only evaluations count, so whoever may open the debate may open the other run.
     """

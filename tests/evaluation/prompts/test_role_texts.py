@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 
 from evaluation.core.types import Criterion, Role, Size
-from evaluation.engines.core.prose import by_criterion
 from evaluation.engines.core.quotes import find_quotes
 from evaluation.engines.core.roles import ADVOCATES, ROLES, JudgeRole
 from evaluation.engines.core.verdicts import read_answer
@@ -15,7 +14,7 @@ from evaluation.prompts.core import brief_parts, draft_parts
 from evaluation.prompts.core.parts import keys_part
 from evaluation.prompts.core.texts import texts
 from evaluation.prompts.services.versions import GENERATED
-from tests.factories.built_prompts import REASONING, SETUP, build
+from tests.factories.built_prompts import REASONING, build
 from tests.factories.scripted_model import BOTH, CHAT, POLITE, SECRET, Script, answered, judged
 
 VERDICTS: list[Role] = [role.key for role in ROLES if role.output == "verdicts"]

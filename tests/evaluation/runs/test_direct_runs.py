@@ -9,8 +9,8 @@ from pytest_django import Settings
 
 from evaluation.models.runs import Run, RunChat
 from evaluation.runs.queries.direct_runs import direct_run_of
-from tests.factories.runs import always, answering, chats_of, evaluate, rubric_of, the_run
 from tests.factories.rows import make_set
+from tests.factories.runs import always, answering, chats_of, evaluate, rubric_of, the_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
