@@ -1,4 +1,4 @@
-"""What the briefs of a debate changed: its verdicts beside those of the same judge without briefs."""
+"""Changes by the briefs of a debate: its verdicts beside those of the same judge without briefs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

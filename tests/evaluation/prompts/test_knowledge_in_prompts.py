@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "dd8a23d5cbf2011250f6fc1b58d52ef9e6a131bc0fdb9f45cebec2e5aad99eb7"
-NONE = "4a7ea94cbb04b24d15c21147738f1d8a3b91df13e02ee09c19706d5450f3067e"
-FOUND = "43e12219922199b1789387991b42550f287abcdbd29bf9cdd4284c40ac9eb686"
+STATIC = "cfd17816ac47c597448d9b1d317578550023a27e11b087db5b9cf2ee9eca4eb2"
+NONE = "505b1e0d2c683939969a1b26767e5a77b82d2cea1fe636b5465386c91f79b07a"
+FOUND = "8f7750ecaf4b7b87b67e41f1b4d63e2b0bafd5f994bb07664f95cde29632498e"
 
 
 # ---------- the bytes that judges were pinned to ----------
