@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.cached_documents import cached_document, pin_of
+from alignment.comparison.queries.cached_documents import add_briefs, cached_document, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
@@ -42,10 +42,8 @@ def stored_report(scope: Scope) -> Report | None:
         return None
     pin, policy = report_pin(scope), POLICY.version
     row = cached_document(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
-    if row.briefs is None and (briefs := briefs_section(scope)) is not None:
-        row.briefs = briefs
-        if row.pk is not None:  # a part without chats is not stored
-            row.save(update_fields=["briefs"])
+    if row.briefs is None:
+        add_briefs(row, briefs_section(scope))
     return row
 
 

@@ -49,7 +49,7 @@ def is_direct_counterpart(direct: Mapping[str, Any], debate: Mapping[str, Any]) 
 
 
 def _groups(config: Mapping[str, Any], engine: str) -> list[list[Any]]:
-    return [group["criteria"] for group in config.get("groups", ()) if group["engine"] == engine]
+    return [group.get("criteria", []) for group in config.get("groups", ()) if group["engine"] == engine]
 
 
 def _role(config: Mapping[str, Any], role: str) -> dict[str, Any]:
