@@ -41,6 +41,8 @@ class Report(models.Model):
     subject = models.CharField(max_length=64, blank=True, default="")
     policy = models.PositiveIntegerField()
     body = models.JSONField()
+    # What the briefs of a debate changed; null without a debate, or until the direct run exists.
+    briefs = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -18,6 +18,11 @@ SPLITS = {
 OTHER_TEXT = "labels and judge answer different versions of the question"
 TODAY = "in today's report"
 NO_CAUSE = "the settings of the default profile have changed"
+# Parts of a configuration that only an upgrade of the workbench changes.
+UPGRADES = {
+    "templates": "an upgrade changed the fixed texts of the judge's prompts",
+    "reader": "an upgrade changed how the judge's answers are read",
+}
 MODELS = ("model", "formatter", "endpoint")
 RATES = ("tpr", "tnr", "balanced_accuracy")
 # Why there is no verdict on a chat with a True or False consensus.
@@ -164,6 +169,7 @@ def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str
     """
     models = [name for name in MODELS if pinned.get(name) != today.get(name)]
     causes = [f"the model of the default profile has changed: {', '.join(models)}"] if models else []
+    causes += [cause for name, cause in UPGRADES.items() if pinned.get(name) != today.get(name)]
     causes += _texts(_entries(pinned), _entries(today))
     before, after = dict(pinned.get("knowledge", {})), dict(today.get("knowledge", {}))
     if before.pop("snapshot", "") != after.pop("snapshot", ""):
@@ -205,4 +211,4 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     groups = [
         (group["engine"], [entry[0] for entry in group["criteria"]]) for group in config.get("groups", ())
     ]
-    return {**config, "groups": groups, "knowledge": None}
+    return {**config, "groups": groups, "knowledge": None} | dict.fromkeys(UPGRADES)

@@ -114,6 +114,15 @@ def _computed(
     return row
 
 
+def add_briefs(row: Report, briefs: Mapping[str, Any] | None) -> None:
+    """Add what the briefs changed to a report that was stored without it; its body stays as it is."""
+    if briefs is None:
+        return
+    row.briefs = briefs
+    if row.pk is not None:  # a part without chats is not stored
+        row.save(update_fields=["briefs"])
+
+
 def stored_ids(rows: Sequence[Report]) -> list[int]:
     """Ids of stored documents on these rows' subjects; call it before computing the bodies.
 

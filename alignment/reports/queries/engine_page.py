@@ -36,6 +36,38 @@ class Group:
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BriefsRow:
+    """What the briefs changed on one criterion, or on all; counts of chats."""
+
+    name: str
+    n: int
+    mended: int
+    broke: int
+    still_right: int
+    still_wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class BriefsTable:
+    """The rows, the last one of all criteria, and the direct run that they are compared with."""
+
+    direct_run: int
+    rows: tuple[BriefsRow, ...]
+
+
+def briefs_table(briefs: Mapping[str, Any] | None, names: Mapping[str, str]) -> BriefsTable | None:
+    """Return the table of a report's `briefs`; None without it. `names` : of the criteria, by key."""
+    if briefs is None:
+        return None
+    named = [(names[row["key"]], row) for row in briefs["criteria"]] + [("All", briefs["overall"])]
+    rows = tuple(
+        BriefsRow(name, *(row[count] for count in ("n", "mended", "broke", "still_right", "still_wrong")))
+        for name, row in named
+    )
+    return BriefsTable(briefs["direct_run"], rows)
+
+
 def engine_groups(engine: Mapping[str, Any] | None) -> list[Group]:
     """Return the groups that have rows; none without an engine."""
     if engine is None:

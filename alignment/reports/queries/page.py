@@ -18,9 +18,10 @@ from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_f
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.reports.core.priorities import first_criteria
+from alignment.reports.queries.brief_effect import is_debate
 from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
-from alignment.reports.queries.engine_page import engine_groups
+from alignment.reports.queries.engine_page import briefs_table, engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.label_minimums import label_minimums
@@ -55,6 +56,8 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
         "not_averaged": _not_averaged(report, scope),
         "first_criteria": first_criteria(criteria) if report["judge"] else [],
         "engine_groups": engine_groups(report["engine"]),
+        "briefs": briefs_table(report["briefs"], {row["key"]: row["name"] for row in criteria}),
+        "debates": is_debate(scope),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),

@@ -6,11 +6,12 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.cached_documents import cached_document, pin_of
+from alignment.comparison.queries.cached_documents import add_briefs, cached_document, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
+from alignment.reports.queries.brief_effect import briefs_section
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.provenance import report_pins
 from alignment.reports.queries.verdict_notices import verdict_notices
@@ -29,22 +30,29 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
     """
     stored = stored_report(scope)
     if stored is None:
-        return {"id": None, **_body(scope, subjective=subjective_in_session_score())}
-    return {"id": stored.pk, **stored.body}
+        fresh = _body(scope, subjective=subjective_in_session_score())
+        return {"id": None, **fresh, "briefs": briefs_section(scope)}
+    return {"id": stored.pk, **stored.body, "briefs": stored.briefs}
 
 
 def stored_report(scope: Scope) -> Report | None:
-    """Return the stored report, computed now if needed; None while the run is in progress."""
+    """Return the stored report, computed now if needed; None while the run is in progress.
+
+    What the briefs of a debate changed is added as soon as its direct run exists.
+    """
     if scope.run is not None and scope.run.finished_at is None:
         return None
     subjective = subjective_in_session_score()
-    return cached_document(
+    row = cached_document(
         scope,
         kind=Report.Kind.REPORT,
         pin=report_pin(scope, subjective=subjective),
         policy=POLICY.version,
         body=lambda: _body(scope, subjective=subjective),
     )
+    if row.briefs is None:
+        add_briefs(row, briefs_section(scope))
+    return row
 
 
 def report_pin(

@@ -13,7 +13,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core.csv_rows import csv_rows
 from alignment.reports.queries.chat_lists import listed
-from alignment.reports.queries.engine_page import engine_groups
+from alignment.reports.queries.engine_page import briefs_table, engine_groups
 from alignment.reports.queries.headline import stored_headline
 from alignment.reports.queries.page import scope_query
 from alignment.reports.queries.provenance import covered_hash
@@ -54,7 +54,7 @@ def stored_json(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
     rows = row.body["disagreements"]
     allowed = set(listed([pair["chat_id"] for pair in rows], scope_of(row), user))
     shown = [pair for pair in rows if pair["chat_id"] in allowed]
-    return {"id": row.pk, "pin": row.pin, **row.body, "disagreements": shown}
+    return {"id": row.pk, "pin": row.pin, **row.body, "briefs": row.briefs, "disagreements": shown}
 
 
 def stored_csv_rows(row: Report) -> Iterator[dict[str, Any]]:
@@ -78,6 +78,7 @@ def stored_page(row: Report) -> dict[str, Any]:
         "not_averaged": [names[key]["name"] for key in body["overall"].get("criteria_left_out") or ()],
         "headline": stored_headline(criteria) if body["judge"] else "",
         "engine_groups": engine_groups(body["engine"]),
+        "briefs": briefs_table(row.briefs, {key: one["name"] for key, one in names.items()}),
         "ground_truth": scope.ground_truth,
         "changed": report_pin(scope) != row.pin,
         "live_url": _live_url(row, scope),

@@ -1,9 +1,10 @@
 """One hash of all fixed text in a judge's prompts."""
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from itertools import product
-from typing import get_args
+from typing import Any, get_args
 
 from evaluation.core.types import (
     Article,
@@ -55,6 +56,17 @@ def template_hash() -> str:
         for message in _specimens(size):
             digest.update(f"{message.role}\0{message.text}\0".encode())
     return digest.hexdigest()
+
+
+def has_current_texts(config: Mapping[str, Any]) -> bool:
+    """Return whether a judge was made with today's fixed texts; True if its configuration names none.
+
+    Examples
+    --------
+    >>> has_current_texts({"templates": template_hash()}), has_current_texts({"templates": "of last year"})
+    (True, False)
+    """
+    return config.get("templates") in (None, template_hash())
 
 
 def _specimens(size: Size) -> list[PromptMessage]:

@@ -86,8 +86,23 @@ def article_keys(articles: Iterable[Article]) -> str:
 
 
 def allowed(criterion: Criterion) -> str:
-    """Return the answers that a criterion allows, in words."""
-    return "TRUE, FALSE or NOT_APPLICABLE" if criterion.allow_na else "TRUE or FALSE"
+    """Return the answers that a criterion allows, in words.
+
+    Examples
+    --------
+    >>> allowed(Criterion("polite", "Polite?", "", "simple", True, False, "", ()))
+    'TRUE or FALSE'
+    """
+    *before, last = _words(criterion)
+    return f"{', '.join(before)} or {last}"
+
+
+def _words(criterion: Criterion) -> list[str]:
+    """Return the allowed answers. The key decides whether TRUE or FALSE is first: a model can lean to it."""
+    words = ["TRUE", "FALSE"]
+    if hashlib.sha256(criterion.key.encode()).digest()[0] % 2:
+        words.reverse()
+    return [*words, *(["NOT_APPLICABLE"] if criterion.allow_na else [])]
 
 
 def questions(criteria: Sequence[Criterion]) -> tuple[str, ...]:
@@ -104,18 +119,20 @@ def _first_paragraph(criterion: Criterion) -> str:
 
 
 def keys_part(criteria: Sequence[Criterion], *, argues: Stance | None, size: Size) -> str:
-    """Return the keys to answer with their allowed answers; for an advocate, the answers to argue for."""
+    """Return the form of the VERDICTS block; for an advocate, the answers to argue for.
+
+    The form itself gives no verdict: each of its lines has every answer that the criterion allows.
+    """
     if argues is not None:
         return _argued_part(criteria, argues=argues, size=size)
     intro = texts(size)["keys_verdicts"]
     if size == "compact":
         return f"{intro} {', '.join(map(_block_lines, criteria))}."
-    return "\n".join([intro, *(f"- {c.key}: {allowed(c)}" for c in criteria)])
+    return "\n".join([intro, "", "VERDICTS", *(f"{c.key}: {allowed(c)}" for c in criteria)])
 
 
 def _block_lines(criterion: Criterion) -> str:
-    words = ["TRUE", "FALSE", *(["NOT_APPLICABLE"] if criterion.allow_na else [])]
-    return " or ".join(f"`{criterion.key}: {word}`" for word in words)
+    return " or ".join(f"`{criterion.key}: {word}`" for word in _words(criterion))
 
 
 def _argued_part(criteria: Sequence[Criterion], *, argues: Stance, size: Size) -> str:

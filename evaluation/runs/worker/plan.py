@@ -11,6 +11,7 @@ from evaluation.endpoints.queries import model_profiles
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.throttle import Limits
+from evaluation.judges.core.fingerprint import has_current_texts
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
@@ -23,11 +24,24 @@ class EndpointChanged(InputProblem):
     """The settings name a different endpoint than the run's judge."""
 
 
+def texts_problem(run: Run) -> str:
+    """Return why a run cannot go on if its judge was made with earlier fixed texts; "" if it was not."""
+    if has_current_texts(run.judge.config):
+        return ""
+    return (
+        f"run {run.pk} began with earlier texts of the judge's prompts, which an upgrade changed: "
+        "start a new run; cancel this one to keep its verdicts"
+    )
+
+
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     """Return the plan of a run.
 
-    Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
+    Raises EndpointChanged, EndpointError, PriceFileError, EmbeddedModelMissing, or InputProblem for a judge
+    with earlier fixed texts.
     """
+    if problem := texts_problem(run):
+        raise InputProblem(problem)
     endpoint = current_endpoint()
     if endpoint.id != run.judge.config["endpoint"]:
         raise EndpointChanged(

@@ -67,6 +67,21 @@ def test_other_settings_end_it(in_use: Certificate, changes: dict[str, Any]) -> 
     assert why(in_use) == ("expired", ("the settings of the default profile have changed",))
 
 
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("templates", "an upgrade changed the fixed texts of the judge's prompts"),
+        ("reader", "an upgrade changed how the judge's answers are read"),
+    ],
+)
+def test_an_upgrade_that_changes_the_judge_ends_it_and_says_so(
+    in_use: Certificate, name: str, cause: str
+) -> None:
+    judge = in_use.judge
+    Judge.objects.filter(pk=judge.pk).update(config=judge.config | {name: "earlier"})
+    assert why(in_use) == ("expired", (cause,))
+
+
 def test_another_default_profile_ends_it(in_use: Certificate) -> None:
     JudgeProfile.objects.update(is_default=False)
     assert why(in_use)[0] == "expired"

@@ -48,9 +48,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "501b4efa44cb5fd171925fd1ea69006f037eae51e00c04ef350d489c70fcd56d"
-NONE = "1f454898fe30b3338f8901f6c1be05a1943a253868359f94cf06ec63ba2c043f"
-FOUND = "1599b92a0252216c0cbc9b0918c9228eacf527dc5692c7b7d968f08cf135f605"
+STATIC = "cfd17816ac47c597448d9b1d317578550023a27e11b087db5b9cf2ee9eca4eb2"
+NONE = "505b1e0d2c683939969a1b26767e5a77b82d2cea1fe636b5465386c91f79b07a"
+FOUND = "8f7750ecaf4b7b87b67e41f1b4d63e2b0bafd5f994bb07664f95cde29632498e"
 
 
 # ---------- the bytes that judges were pinned to ----------

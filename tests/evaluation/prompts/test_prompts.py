@@ -80,7 +80,7 @@ def test_user_message_ends_with_duty_keys_and_reminder() -> None:
     fixed = texts("full")
     end = "<<end chat"
     assert in_order(
-        user.text, "<<chat ", end, "draft| the draft", fixed["reflector"], "- polite: TRUE or FALSE"
+        user.text, "<<chat ", end, "draft| the draft", fixed["reflector"], "\npolite: TRUE or FALSE"
     )
     assert user.text.endswith(fixed["closing"])
 
@@ -149,7 +149,7 @@ def test_compact_asks_the_first_paragraph_of_the_objective_and_no_more_of_the_pr
     text = whole(build(setup=replace(SETUP, size="compact"), criteria=(criterion,)))
     assert "Question: Was every bot message polite? Be brief." in text
     assert "company card" in text
-    assert "`wrong_fact: TRUE` or `wrong_fact: FALSE` or `wrong_fact: NOT_APPLICABLE`" in text
+    assert "`wrong_fact: FALSE` or `wrong_fact: TRUE` or `wrong_fact: NOT_APPLICABLE`" in text
     for left_out in ("Rude counts.", "The bot sells baskets.", "Calm.", "Lead.", "120 words."):
         assert left_out not in text
     assert len(text) < len(whole(build(criteria=(criterion,)))) / 2
