@@ -8,6 +8,7 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.judges.core.spec import JudgeSpec, LayoutChoice, spec_from_json
+from evaluation.judges.queries.profiles import profile_recipe
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.services.runs import RunChoice
@@ -91,7 +92,7 @@ def chosen_set(options: dict[str, Any]) -> ChatSet:
 
 def chosen_judge(options: dict[str, Any]) -> JudgeSpec:
     """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
-    recipe = _profile(options["profile"]) if options["profile"] else {}
+    recipe = named_recipe(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
     windows = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
     if windows:
@@ -130,11 +131,12 @@ def chosen_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
-def _profile(name: str) -> dict[str, Any]:
+def named_recipe(name: str) -> dict[str, Any]:
+    """Return the recipe of a profile as JSON. Raises InputProblem for an unknown name."""
     row = JudgeProfile.objects.filter(name=name).first()
     if row is None:
         raise InputProblem(f"--profile: there is no judge profile {name!r}")
-    return dict(row.config)
+    return profile_recipe(row)
 
 
 def _named(problem: FieldProblem, options: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
+from evaluation.judges.queries.profiles import profile_recipe
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.queries.redact_errors import redact_errors
@@ -149,7 +150,7 @@ def _judge(recipe: dict[str, Any], profile: str) -> JudgeSpec:
     row = JudgeProfile.objects.filter(name=profile).first()
     if row is None:
         raise FieldProblem("profile", f"there is no judge profile {profile!r}")
-    return spec_from_json(row.config | recipe)
+    return spec_from_json(profile_recipe(row) | recipe)
 
 
 def _by_field(message: str) -> dict[str, list[str]]:

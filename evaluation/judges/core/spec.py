@@ -14,7 +14,6 @@ EngineName = Literal["direct", "reflection", "debate", "auto"]
 AutoDebates = Literal["context", "context_subjective"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
 
-EARLIER: AutoDebates = "context"  # the only rule before recipes named one
 MOST_SAMPLES = 9
 LARGEST_NUMBER = 1_000_000
 LONGEST_NAME = 200
@@ -26,7 +25,7 @@ class JudgeSpec:
 
     Attributes
     ----------
-    auto_debates : what engine `auto` debates. A stored recipe that does not name it debates context criteria.
+    auto_debates : the tiers that engine `auto` debates.
     models, temperatures, efforts : by role; roles that are missing keep the default.
     samples : answers to each question; their majority decides.
     passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
@@ -79,8 +78,7 @@ def spec_from_json(data: Mapping[str, Any]) -> JudgeSpec:
             raise FieldProblem(str(name), "is not a setting of a judge")
     if "engine" not in data:
         raise FieldProblem("engine", "is missing")
-    named = {"auto_debates": EARLIER, **data}
-    return JudgeSpec(**{name: _value(name, value) for name, value in named.items()})
+    return JudgeSpec(**{name: _value(name, value) for name, value in data.items()})
 
 
 def _value(name: str, value: Any) -> Any:

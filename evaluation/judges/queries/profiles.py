@@ -6,9 +6,11 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from common.problems import FieldProblem
-from evaluation.judges.core.spec import JudgeSpec, spec_from_json
+from evaluation.judges.core.spec import AutoDebates, JudgeSpec, spec_from_json
 from evaluation.judges.queries.recipes import recipe_line
 from evaluation.models.judges import Judge, JudgeProfile
+
+EARLIER: AutoDebates = "context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,12 @@ class ProfileRow:
 
 def profile_choice(profile: JudgeProfile) -> JudgeSpec:
     """Return a profile's recipe. Raises FieldProblem if this version cannot read it."""
-    return spec_from_json(profile.config)
+    return spec_from_json(profile_recipe(profile))
+
+
+def profile_recipe(profile: JudgeProfile) -> dict[str, Any]:
+    """Return a profile's recipe as JSON; a profile stored before `auto_debates` existed keeps its rule."""
+    return {"auto_debates": EARLIER, **profile.config}
 
 
 def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeSpec:

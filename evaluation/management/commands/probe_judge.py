@@ -14,7 +14,8 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import KnowledgeMode
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
-from evaluation.models.judges import Engine, JudgeProfile
+from evaluation.management.options import named_recipe
+from evaluation.models.judges import Engine
 from evaluation.probes.core import DIRECTIONS, KINDS
 from evaluation.probes.services import ProbeChoice, probe_estimate, probe_judge, probe_prepare
 from labeling.models.chats import ChatSet, Split
@@ -88,19 +89,12 @@ def chosen_judge(options: Mapping[str, Any]) -> JudgeSpec:
     """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
     if not options["engine"] and not options["profile"]:
         raise InputProblem("use --engine or --profile")
-    recipe = _profile(options["profile"]) if options["profile"] else {}
+    recipe = named_recipe(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
     try:
         return spec_from_json(recipe)
     except FieldProblem as problem:
         raise InputProblem(f"--profile: {problem}" if options["profile"] else f"--{problem}") from None
-
-
-def _profile(name: str) -> dict[str, Any]:
-    row = JudgeProfile.objects.filter(name=name).first()
-    if row is None:
-        raise InputProblem(f"--profile: there is no judge profile {name!r}")
-    return dict(row.config)
 
 
 def chosen_probe(options: Mapping[str, Any]) -> ProbeChoice:

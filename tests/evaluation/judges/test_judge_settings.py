@@ -11,8 +11,9 @@ from pytest_django import Settings
 from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.judges.core.spec import JudgeSpec, spec_from_json, spec_to_json
+from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.judges.queries.configs import groups_of, model_of
+from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
@@ -131,7 +132,8 @@ def test_grouping_by_itself_asks_the_embedded_model_one_criterion_a_call(criteri
 def test_auto_debates_the_tiers_that_the_recipe_names(recipe: dict[str, Any], debated: list[str]) -> None:
     rubric = make_rubric()
     tiers = [make_criterion(tier, rubric=rubric, tier=tier) for tier in ("simple", "context", "subjective")]
-    groups = groups_of(choice=spec_from_json(recipe), endpoint=ENDPOINT, criteria=tiers)
+    choice = profile_choice(JudgeProfile(name="mine", config=recipe))
+    groups = groups_of(choice=choice, endpoint=ENDPOINT, criteria=tiers)
     assert [key for engine, keys in groups if engine == "debate" for key in keys] == debated
     assert {engine for engine, _ in groups} == {"direct", "debate"}
 

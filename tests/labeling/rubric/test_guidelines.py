@@ -98,6 +98,7 @@ def test_a_version_needs_a_text_and_a_reason(desk: Desk, text: str, reason: str,
 def test_words_for_raters_change_neither_the_question_nor_the_judge(desk: Desk) -> None:
     choice = JudgeSpec("direct", model="m", formatter="m")
     endpoint = Endpoint(id="http://127.0.0.1:1", base_url="http://127.0.0.1:1", api_key="", embedded=False)
+    Criterion.objects.update(labels_seq=1)  # before the first label a generated prompt follows the texts
     before = judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint)
     told = reword(desk.criteria[1], guideline="Look at **every** answer.", true_example="It said so.")
     old = desk.criteria[1].versions.get(number=1)
