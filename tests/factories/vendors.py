@@ -143,7 +143,7 @@ def _answered(vendor: Vendor, body: Body) -> Answered:
         return _reply(body, words, thoughts, odd=False)
     number = int(found[1])
     values = {
-        key: _value_of(text, key) for key in re.findall(r"^- (\w+): (?:TRUE|FALSE)", asked, re.MULTILINE)
+        key: _value_of(text, key) for key in re.findall(r"^(?:- )?(\w+): (?:TRUE|FALSE)", asked, re.MULTILINE)
     }
     if "Answers to argue for" in asked:
         brief = "\n\n".join(f"{key}\n{_quote(key, value)} That decides it." for key, value in values.items())
