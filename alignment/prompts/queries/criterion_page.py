@@ -22,7 +22,7 @@ from alignment.prompts.queries.versions import (
 from alignment.regression.queries.holdout_access import holdout_uses
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
-from evaluation.prompts.queries.definitions import older_definition
+from evaluation.prompts.queries.definitions import older_definitions
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -65,10 +65,11 @@ def _older(criterion: Criterion, champion: VersionRow | None, version: Criterion
     """Return a notice with the next step if the champion was written for an older definition."""
     if champion is None:
         return []
-    older = older_definition(champion.prompt, criterion=criterion, newest=version)
-    if older is None:
+    older = older_definitions([champion.prompt], newest={criterion.pk: version})
+    if champion.prompt.pk not in older:
         return []
-    return [f"the champion was {older.sentence}. Revise it, or save it again if it still fits, then test it"]
+    written = older[champion.prompt.pk].sentence
+    return [f"the champion was {written}. Revise and test it, or save it again if it still fits"]
 
 
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:

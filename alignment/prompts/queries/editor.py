@@ -7,7 +7,7 @@ from alignment.prompts.queries.example_picker import DraftExample, chosen_exampl
 from evaluation.models.prompts import ArticleVersion, PromptVersion
 from evaluation.prompts.core.costar import panes_of
 from evaluation.prompts.queries.criteria import articles_of
-from evaluation.prompts.queries.definitions import notices_of, older_definition
+from evaluation.prompts.queries.definitions import notices_of, older_definitions
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.queries.versions import champions, newer_versions, next_number
 from labeling.models.people import User
@@ -62,8 +62,8 @@ class Editor:
     @property
     def notices(self) -> list[str]:
         """Return what the text that is edited was written for, if the criterion's text changed since."""
-        older = older_definition(self.prompt.base, criterion=self.criterion, newest=self.version)
-        return notices_of([older] if older else [])
+        older = older_definitions([self.prompt.base], newest={self.criterion.pk: self.version})
+        return notices_of(older.values())
 
     @property
     def overtaken(self) -> bool:

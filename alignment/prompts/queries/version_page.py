@@ -10,7 +10,7 @@ from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.prompts.queries.sections import examples_for, sections_of, version_diff
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, with_figures
-from evaluation.prompts.queries.definitions import notices_of, older_definition
+from evaluation.prompts.queries.definitions import notices_of, older_definitions
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -27,7 +27,7 @@ def version_page(
     (row,) = with_figures([plain], of=[plain], user=user)
     other = row_of(rows, int(against)) if against.isdecimal() and len(against) < 10 else None
     newest = criterion.versions.latest("number")
-    older = older_definition(row.prompt, criterion=criterion, newest=newest)
+    older = older_definitions([row.prompt], newest={criterion.pk: newest})
     return {
         "criterion": criterion,
         "version": newest,
@@ -40,7 +40,7 @@ def version_page(
         "diff": version_diff(other.prompt, row.prompt, user=user) if other else None,
         "restorable": is_restorable(criterion, row, rows),
         "notices": [
-            *notices_of([older] if older else []),
+            *notices_of(older.values()),
             *dict.fromkeys(text for one in row.metrics for text in run_notices(one.run)),
         ],
     }

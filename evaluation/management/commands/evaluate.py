@@ -37,7 +37,7 @@ from evaluation.runs.services.runs import budget_change, run_start
 from evaluation.runs.worker.batch import batch_advance
 from evaluation.runs.worker.estimate import Estimate, run_estimate
 from evaluation.runs.worker.execute import run_execute, run_reopen, run_settle
-from evaluation.runs.worker.plan import plan_load
+from evaluation.runs.worker.plan import plan_load, texts_check
 
 # The command gives up after this many failed polls in a row; the batches stay.
 SILENT_POLLS = 20
@@ -82,6 +82,7 @@ class Command(WorkbenchCommand):
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
+        texts_check(run)
         plan = plan_load(run)  # refuse unsuitable settings before the run changes
         budget = options["budget"] or run.budget_usd
         budget_check(budget=budget, models=plan.models, prices=plan.prices)

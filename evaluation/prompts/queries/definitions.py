@@ -1,6 +1,6 @@
 """Prompts that were written for an older text of their criterion."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from evaluation.models.judges import Judge, JudgePrompt
@@ -42,63 +42,76 @@ def definition_of(version: CriterionVersion) -> Definition:
     )
 
 
-def older_definition(
-    prompt: PromptVersion, *, criterion: Criterion, newest: CriterionVersion
-) -> OlderDefinition | None:
-    """Return how the criterion's text changed since the prompt was written; None if it did not.
+def older_definitions(
+    prompts: Collection[PromptVersion], *, newest: Mapping[int, CriterionVersion]
+) -> dict[int, OlderDefinition]:
+    """Return by prompt id how the criterion's text changed since; prompts that still fit are missing.
 
-    The prompt's `written_for` is read: select it with the prompt.
+    A prompt fits if a version with the same content was saved for today's text. The prompts' `written_for` is
+    read: select it with them. `newest` as from newest_versions. At most one query.
     """
+    older = {row.pk: one for row in prompts if (one := _older(row, newest[row.criterion_id]))}
+    if not older:
+        return {}
+    same = PromptVersion.objects.filter(
+        criterion__in={row.criterion_id for row in prompts if row.pk in older},
+        content_hash__in={row.content_hash for row in prompts if row.pk in older},
+    ).select_related("written_for")
+    fits = {(row.criterion_id, row.content_hash) for row in same if not _older(row, newest[row.criterion_id])}
+    return {
+        row.pk: older[row.pk]
+        for row in prompts
+        if row.pk in older and (row.criterion_id, row.content_hash) not in fits
+    }
+
+
+def _older(prompt: PromptVersion, newest: CriterionVersion) -> OlderDefinition | None:
     then = prompt.written_for
     if then is None or then.pk == newest.pk:
         return None
     changed = changed_texts(definition_of(then), definition_of(newest))
-    return (
-        OlderDefinition(criterion.key, prompt.number, then.number, newest.number, changed)
-        if changed
-        else None
-    )
+    if not changed:
+        return None
+    return OlderDefinition(newest.criterion.key, prompt.number, then.number, newest.number, changed)
 
 
 def known_version(*, criterion: Criterion, content_hash: str) -> PromptVersion | None:
     """Return the latest version with this content, unless the criterion's text changed since it was saved."""
     same = PromptVersion.objects.filter(criterion=criterion, content_hash=content_hash)
     latest = same.select_related("written_for").last()
-    newest = newest_versions(criteria=[criterion])[criterion.pk]
-    if latest is None or older_definition(latest, criterion=criterion, newest=newest):
+    if latest is None or _older(latest, newest_versions(criteria=[criterion])[criterion.pk]):
         return None
     return latest
 
 
 def older_champions(criteria: Collection[Criterion]) -> dict[int, OlderDefinition]:
-    """Return the champions written for an older text, by criterion id. Three queries."""
-    prompts, newest = champions(criteria=criteria), newest_versions(criteria=criteria)
-    found = {
-        row.pk: older_definition(prompts[row.pk], criterion=row, newest=newest[row.pk])
-        for row in criteria
-        if row.pk in prompts
-    }
-    return {pk: one for pk, one in found.items() if one is not None}
+    """Return the champions written for an older text, by criterion id. At most four queries."""
+    prompts = champions(criteria=criteria)
+    older = older_definitions(prompts.values(), newest=newest_versions(criteria=criteria))
+    return {pk: older[prompt.pk] for pk, prompt in prompts.items() if prompt.pk in older}
 
 
 def older_prompts(judges: Iterable[Judge]) -> dict[int, list[OlderDefinition]]:
-    """Return the prompts written for an older text, by judge id and in order of the criteria. Two queries."""
+    """Return the prompts written for an older text, by judge id and in order of the criteria.
+
+    At most three queries.
+    """
     rows = list(
         JudgePrompt.objects.filter(judge__in=judges)
-        .select_related("criterion", "prompt_version__written_for")
+        .select_related("prompt_version__written_for")
         .order_by("criterion__key", "prompt_version__number")
     )
-    newest = newest_versions(criteria={row.criterion for row in rows})
+    newest = newest_versions(criteria={row.criterion_id for row in rows})
+    older = older_definitions([row.prompt_version for row in rows], newest=newest)
     by_judge: dict[int, list[OlderDefinition]] = {}
     for row in rows:
-        prompt, text = row.prompt_version, newest[row.criterion_id]
-        if older := older_definition(prompt, criterion=row.criterion, newest=text):
-            by_judge.setdefault(row.judge_id, []).append(older)
+        if row.prompt_version_id in older:
+            by_judge.setdefault(row.judge_id, []).append(older[row.prompt_version_id])
     return by_judge
 
 
 def older_notices(judges: Iterable[Judge]) -> list[str]:
-    """Return a notice if prompts of these judges were written for an older text. Two queries."""
+    """Return a notice if prompts of these judges were written for an older text. At most three queries."""
     return notices_of([older for some in older_prompts(judges).values() for older in some])
 
 

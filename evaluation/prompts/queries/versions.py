@@ -16,9 +16,10 @@ def champions(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
     return {promotion.criterion_id: promotion.version for promotion in promotions}
 
 
-def newest_versions(*, criteria: Collection[Criterion]) -> dict[int, CriterionVersion]:
-    """Return the version in use of each criterion, by criterion id."""
-    rows = CriterionVersion.objects.filter(criterion__in=criteria).order_by("number")
+def newest_versions(*, criteria: Collection[Criterion] | Collection[int]) -> dict[int, CriterionVersion]:
+    """Return the version in use of each of these criteria (rows or ids), with its criterion, by its id."""
+    rows = CriterionVersion.objects.filter(criterion__in=criteria).select_related("criterion")
+    rows = rows.order_by("number")
     return {row.criterion_id: row for row in rows}
 
 

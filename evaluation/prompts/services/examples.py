@@ -14,7 +14,7 @@ from evaluation.prompts.core.example_lines import ExampleShape, check_example, c
 from evaluation.prompts.queries.definitions import known_version
 from evaluation.prompts.queries.leaks import MEASURED, measured_chats, nearly_measured
 from evaluation.prompts.queries.versions import newest_versions, next_number, tried_version
-from evaluation.prompts.services.versions import champions_ensure
+from evaluation.prompts.services.versions import champions_ensure, prompt_confirm
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -59,6 +59,7 @@ def prompt_version_add(
     """Add the next version of a criterion's prompt, as a draft; the same text and examples add nothing.
 
     They add a version if the criterion's text changed since they were saved: the author has read them again.
+    Such a version of the champion's content becomes the champion, because judges stay the same.
     `again` creates a new version anyway.
 
     Raises PromptRefused for a prompt that is blank, too long or sets the form of the answer, for an example
@@ -66,14 +67,14 @@ def prompt_version_add(
     wrong turn, value or mixture.
     """
     # A draft must not become version 1: that one is the shipped or generated champion.
-    champions_ensure(criteria=[criterion])
+    champion = champions_ensure(criteria=[criterion])[criterion.pk]
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=text, examples=examples)
     digest = prompt_hash(text=text, examples=examples)
     known = None if again else known_version(criterion=criterion, content_hash=digest)
     if known is not None:
         return known
-    return version_store(
+    added = version_store(
         criterion=criterion,
         number=next_number(criterion),
         text=text,
@@ -83,6 +84,9 @@ def prompt_version_add(
         reason=reason,
         author=author,
     )
+    if champion.content_hash == digest:
+        prompt_confirm(version=added, champion=champion, by=author)
+    return added
 
 
 def version_store(

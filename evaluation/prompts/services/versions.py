@@ -55,6 +55,13 @@ def prompt_promote(
     )
 
 
+def prompt_confirm(*, version: PromptVersion, champion: PromptVersion, by: User | None) -> Promotion:
+    """Make a version with the champion's content the champion; it counts as tested if the champion does."""
+    last = Promotion.objects.filter(version=champion).latest("id")
+    reason = version.reason.strip() or "The same text, read again"
+    return prompt_promote(version=version, reason=reason, by=by, overridden=last.overridden)
+
+
 def _serves(prompt: PromptVersion, version: CriterionVersion) -> bool:
     if prompt.origin == PromptVersion.Origin.GENERATED and prompt.written_for is not None:
         return not changed_texts(definition_of(prompt.written_for), definition_of(version))

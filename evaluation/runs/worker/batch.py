@@ -20,7 +20,7 @@ from evaluation.runs.worker.batch_replay import wave
 from evaluation.runs.worker.batch_rows import PENDING, Collector, attempts_never_asked, batch_file_write
 from evaluation.runs.worker.execute import run_settle
 from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end, units_release
-from evaluation.runs.worker.plan import plan_load
+from evaluation.runs.worker.plan import plan_load, texts_check
 from evaluation.runs.worker.process_units import Plan
 
 STOPPED = "stopped before it was sent"
@@ -50,6 +50,8 @@ def batch_advance(run: Run) -> BatchStep:
     run.
     """
     run.refresh_from_db()
+    if run.state == Run.State.RUNNING:  # a stopped run must still cancel what is at the endpoint
+        texts_check(run)
     plan = plan_load(run)
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     lease = _lease(run)

@@ -15,7 +15,7 @@ from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.worker.leases import has_suspects, units_release
-from evaluation.runs.worker.plan import plan_load
+from evaluation.runs.worker.plan import plan_load, texts_check
 from evaluation.runs.worker.process_units import Plan, Trouble, process_units
 
 
@@ -32,11 +32,12 @@ def run_execute(
 
     Returns the refreshed run: done / done_with_failures if no unit is open, paused if the endpoint is down
     (`error` says why) or on Ctrl-C (KeyboardInterrupt is re-raised). With `waits` it stays running through
-    errors that may pass. A done run is returned unchanged. Raises what plan_load raises, before anything is
-    sent.
+    errors that may pass. A done run is returned unchanged. Raises what texts_check and plan_load raise,
+    before anything is sent.
     """
     if run.state == Run.State.DONE:
         return run
+    texts_check(run)
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
     try:

@@ -28,20 +28,23 @@ def texts_problem(run: Run) -> str:
     """Return why a run cannot go on if its judge was made with earlier fixed texts; "" if it was not."""
     if has_current_texts(run.judge.config):
         return ""
-    return (
-        f"run {run.pk} began with earlier texts of the judge's prompts, which an upgrade changed: "
-        "start a new run; cancel this one to keep its verdicts"
-    )
+    advice = "start a new run"
+    if run.state in (Run.State.RUNNING, Run.State.PAUSED):
+        advice += "; cancel this one to keep its verdicts"
+    return f"run {run.pk} began with earlier texts of the judge's prompts, which an upgrade changed: {advice}"
+
+
+def texts_check(run: Run) -> None:
+    """Raise InputProblem if the run's judge was made with earlier fixed texts: never mix both in one run."""
+    if problem := texts_problem(run):
+        raise InputProblem(problem)
 
 
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     """Return the plan of a run.
 
-    Raises EndpointChanged, EndpointError, PriceFileError, EmbeddedModelMissing, or InputProblem for a judge
-    with earlier fixed texts.
+    Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
     """
-    if problem := texts_problem(run):
-        raise InputProblem(problem)
     endpoint = current_endpoint()
     if endpoint.id != run.judge.config["endpoint"]:
         raise EndpointChanged(

@@ -57,6 +57,4 @@ def test_pages_with_the_prompt_or_its_verdicts_say_so(lead: Client, lead_user: U
 
 def test_the_criterions_page_says_what_to_do(lead: Client, lead_user: User, run: Run) -> None:
     new_guideline(lead_user)
-    assert "Revise it, or save it again if it still fits, then test it" in words_of(
-        lead.get("/criteria/polite/")
-    )
+    assert "Revise and test it, or save it again if it still fits" in words_of(lead.get("/criteria/polite/"))

@@ -130,9 +130,21 @@ def test_the_same_text_is_saved_again_for_the_new_definition(polite: Criterion) 
     save: dict[str, Any] = {"criterion": polite, "author": author, "text": TEXT, "examples": (), "base": own}
     assert not version_save(**save, reason="Again").added
     rewrite(polite, definition="True when nothing rude is polite.")
+    judge = judge_of(own)
+    assert older_notices([judge])
     saved = version_save(**save, reason="Read again: it holds")
     assert saved.added and saved.version.number == (own.number or 0) + 1
     assert not version_save(**save, reason="Twice").added
+    assert champion(polite) == saved.version  # the judge stays the same, so there is nothing to test
+    assert older_champions([polite]) == {} and older_notices([judge]) == []
+
+
+def test_an_older_draft_saved_again_stays_a_draft(polite: Criterion) -> None:
+    draft = prompt_version_add(criterion=polite, text=TEXT)
+    own = released(polite, f"{TEXT}More.")
+    rewrite(polite, definition="Another.")
+    again = prompt_version_add(criterion=polite, text=TEXT)
+    assert again != draft and champion(polite) == own
 
 
 # ---------- notices ----------
@@ -149,7 +161,7 @@ def test_judges_name_the_prompts_written_for_an_older_definition(
         "prompt version 2 was written for an older definition of polite: text 1, now 2 (definition changed)"
     ]
     rewrite(other, guideline="Count words.")
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert older_notices([judge, judge]) == [
             "2 prompts were written for an older definition of their criterion: brief, polite"
         ]

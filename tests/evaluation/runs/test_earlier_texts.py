@@ -5,11 +5,15 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from common.problems import InputProblem
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_cancel, run_resume
 from evaluation.runs.services.runs import RunRefused
+from evaluation.runs.worker.batch import batch_advance
+from evaluation.runs.worker.enqueue import sweep_runs
 from labeling.models.people import User
+from tests.factories.batches import batching, planned
 from tests.factories.runs import always, answering, evaluate, the_run, verdicts_of, workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,3 +55,17 @@ def test_its_verdicts_stay_and_a_new_run_has_a_judge_of_its_own(settings: Settin
         assert evaluate("--set", "calibration", "--engine", "direct").code == 0
     assert the_run().judge != run.judge
     assert verdicts_of(run) == kept
+
+
+def test_a_batch_at_the_endpoint_is_cancelled_with_its_run(settings: Settings) -> None:
+    workspace("polite", chats=2)
+    with batching(settings, always(True)) as stub:
+        stub.behaviour.polls = 99
+        run = planned(settings, stub)
+        batch_advance(run)
+        Judge.objects.update(config=run.judge.config | {"templates": "earlier texts"})
+        with pytest.raises(InputProblem, match="cancel this one to keep its verdicts"):
+            batch_advance(the_run())
+        run_cancel(run=the_run(), by=None)
+        sweep_runs()
+        assert stub.steps.count("cancel") == 1
