@@ -15,7 +15,7 @@ from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.client import Kind
-from evaluation.gateway.prices import Price, cost
+from evaluation.gateway.prices import Price, highest_cost
 from evaluation.models.runs import Attempt, Run, WorkerLease
 
 # How the error of a run paused by its budget begins.
@@ -71,7 +71,7 @@ def worst_cost(
     request: Request, prices: Mapping[str, Price], *, profile: ModelProfile | None = None
 ) -> Decimal | None:
     """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
-    return cost(
+    return highest_cost(
         prices=prices,
         model=request.model,
         prompt_tokens=prompt_tokens_at_most(request),

@@ -25,13 +25,16 @@ class PriceFileError(InputProblem, ValueError):
 class Price:
     """US dollars per 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`.
 
-    `source` says where the price is from. Above `most_prompt_tokens` it does not hold.
+    `source` says where the price is from. Above `most_prompt_tokens` it does not hold: a call then costs at
+    most the `dearest` prices.
     """
 
     input: Decimal
     output: Decimal
     cached_input: Decimal | None = None
     most_prompt_tokens: int | None = None
+    dearest_input: Decimal | None = None
+    dearest_output: Decimal | None = None
     source: str = field(default=PRICE_FILE, compare=False)
 
 
@@ -70,6 +73,8 @@ def listed_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
                 output=found.output,
                 cached_input=found.cached_input,
                 most_prompt_tokens=found.most_prompt_tokens,
+                dearest_input=found.dearest_input,
+                dearest_output=found.dearest_output,
                 source=price_list.SOURCE,
             )
     return prices
@@ -105,6 +110,26 @@ def cost(
     cached_price = price.input if price.cached_input is None else price.cached_input
     total = (prompt_tokens - cached) * price.input + cached * cached_price + completion_tokens * price.output
     return total / _PER
+
+
+def highest_cost(
+    *, prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int
+) -> Decimal | None:
+    """Return the most US dollars that a call with at most these tokens can cost; None for an unknown price.
+
+    Examples
+    --------
+    >>> price = Price(Decimal(1), Decimal(10), most_prompt_tokens=200, dearest_input=Decimal(2))
+    >>> highest_cost(prices={"m": price}, model="m", prompt_tokens=100_000, completion_tokens=0)
+    Decimal('0.2')
+    """
+    price = prices.get(model)
+    if price is None:
+        return None
+    within = price.most_prompt_tokens is None or prompt_tokens <= price.most_prompt_tokens
+    per_input = price.input if within else price.dearest_input or price.input
+    per_output = price.output if within else price.dearest_output or price.output
+    return (prompt_tokens * per_input + completion_tokens * per_output) / _PER
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

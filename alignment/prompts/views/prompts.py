@@ -95,7 +95,9 @@ def _publish(request: HttpRequest, criterion: Criterion, base: PromptVersion, fo
 def _saved(request: HttpRequest, saved: SavedVersion) -> HttpResponse:
     """Redirect to the version's page, with a message about the next step."""
     version, key = saved.version, saved.version.criterion.key
-    if saved.added:
+    if saved.added and version.promotions.exists():
+        messages.success(request, f"Version {version.number} is the champion: its text is the same.")
+    elif saved.added:
         start = f"{reverse('alignment:regression_new')}?criterion={key}&version={version.number}"
         words = 'Version {} is saved, not released. <a href="{}">Test version {}</a>'
         messages.success(request, format_html(words, version.number, start, version.number))

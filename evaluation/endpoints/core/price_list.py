@@ -16,13 +16,16 @@ SOURCE = f"genai-prices {RELEASE} ({NEWEST_CHANGE:%Y-%m-%d})"
 class ListedModel:
     """US dollars per 1,000,000 tokens, and the context in tokens; None is unknown.
 
-    The prices hold for prompts of up to `most_prompt_tokens`; beyond that the vendor charges more.
+    The prices hold for prompts of up to `most_prompt_tokens`; beyond that the vendor charges at most the
+    `dearest` ones.
     """
 
     input: Decimal | None
     output: Decimal | None
     cached_input: Decimal | None
     most_prompt_tokens: int | None
+    dearest_input: Decimal | None
+    dearest_output: Decimal | None
     context: int | None
 
 
@@ -50,12 +53,21 @@ def listed_model(*, endpoint: str, model: str, now: datetime | None = None) -> L
         output=_base(priced.output_mtok),
         cached_input=_base(priced.cache_read_mtok),
         most_prompt_tokens=_first_tier(priced),
+        dearest_input=_dearest(priced.input_mtok),
+        dearest_output=_dearest(priced.output_mtok),
         context=found.context_window,
     )
 
 
 def _base(price: Decimal | TieredPrices | None) -> Decimal | None:
     return price.base if isinstance(price, TieredPrices) else price
+
+
+def _dearest(price: Decimal | TieredPrices | None) -> Decimal | None:
+    """Return the highest step of a price with steps, else None."""
+    if not isinstance(price, TieredPrices):
+        return None
+    return max([price.base, *(tier.price for tier in price.tiers)])
 
 
 def _first_tier(price: ModelPrice) -> int | None:

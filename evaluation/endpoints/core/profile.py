@@ -18,6 +18,7 @@ THINKING_ROOM: Mapping[str, int] = {
     "medium": 12_000,
     "high": 24_000,
     "xhigh": 40_000,
+    "max": 64_000,
 }
 # From the least thought to the most.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -100,7 +101,7 @@ class ModelProfile:
         >>> ModelProfile(reasons=True, context=10_000).limit(tokens=650, effort="low", prompt_tokens=3000)
         7000
         """
-        room = self.thinking_room(effort)
+        room = self.thinking_room(self.nearest_effort(effort))
         wanted = tokens if tokens >= room else tokens + room
         if self.most_tokens is not None:
             wanted = min(wanted, self.most_tokens)

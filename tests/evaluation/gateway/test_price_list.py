@@ -13,7 +13,7 @@ from pytest_django import Settings
 from evaluation.endpoints.core.known_models import known_profile
 from evaluation.endpoints.core.price_list import NEWEST_CHANGE, RELEASE, SOURCE, listed_model
 from evaluation.gateway.current import current_prices
-from evaluation.gateway.prices import Price, cost, price_sources
+from evaluation.gateway.prices import Price, cost, highest_cost, price_sources
 
 OPENAI = "https://api.openai.com/v1"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
@@ -64,6 +64,14 @@ def test_a_prompt_beyond_the_first_price_step_has_an_unknown_cost() -> None:
     asked = {"prices": prices, "model": "gemini-2.5-pro", "completion_tokens": 1000}
     assert cost(**asked, prompt_tokens=200_000) == Decimal("0.26")  # type: ignore[arg-type]
     assert cost(**asked, prompt_tokens=200_001) is None  # type: ignore[arg-type]
+
+
+def test_a_budget_reserves_the_highest_step_for_a_prompt_beyond_the_first() -> None:
+    # Above 200,000 tokens Gemini 2.5 Pro costs $2.50 in and $15 out.
+    prices = current_prices(endpoint=GEMINI, models=["gemini-2.5-pro"])
+    asked = {"prices": prices, "model": "gemini-2.5-pro", "completion_tokens": 1000}
+    assert highest_cost(**asked, prompt_tokens=200_000) == Decimal("0.26")  # type: ignore[arg-type]
+    assert highest_cost(**asked, prompt_tokens=400_000) == Decimal("1.015")  # type: ignore[arg-type]
 
 
 def test_a_fee_per_request_leaves_the_cost_unknown() -> None:
