@@ -107,7 +107,7 @@ def _test_context(row: EndpointModel) -> dict[str, object]:
     return {
         "row": row,
         "result": row.test,
-        "testing": row.test_began_at is not None,
+        "testing": row.testing,
         "steps": STEPS,
         "here": _is_current(row),
     }

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from common.problems import FieldProblem
@@ -96,11 +95,6 @@ def model_price(row: EndpointModel) -> Price | None:
     return current_prices(endpoint=row.endpoint, models=[row.model]).get(row.model)
 
 
-def test_cost(result: Mapping[str, Any]) -> Decimal | None:
-    """Return what a test cost in US dollars; None if unknown."""
-    return None if result.get("cost_usd") is None else Decimal(str(result["cost_usd"]))
-
-
 def _text(value: Any) -> str:
     """Return a field's value in words; "" for an unknown one."""
     if isinstance(value, bool):
@@ -113,16 +107,15 @@ def _text(value: Any) -> str:
 
 
 def _uses(endpoint: Endpoint) -> dict[str, list[str]]:
-    """Return by model the profiles that ask it and as what; the recipe without a profile counts too."""
+    """Return by model the profiles that ask it and as what."""
     uses: dict[str, list[str]] = {}
-    choices = [(row.name, row) for row in JudgeProfile.objects.all()]
-    for name, profile in choices:
+    for profile in JudgeProfile.objects.all():
         try:
             choice = profile_choice(profile)
         except FieldProblem:
             continue
         for model, roles in _roles_by_model(choice, endpoint).items():
-            uses.setdefault(model, []).append(f"{name}: {', '.join(roles)}")
+            uses.setdefault(model, []).append(f"{profile.name}: {', '.join(roles)}")
     return uses
 
 

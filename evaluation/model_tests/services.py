@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -22,8 +21,6 @@ from labeling.models.people import User
 
 log = logging.getLogger(__name__)
 
-# A test without a step for so long was lost with its worker; a step is a few calls.
-LOST_AFTER = timedelta(minutes=10)
 TEST_MODEL = "evaluation.tasks.test_model"
 LONGEST_NAME = 200
 
@@ -45,10 +42,9 @@ def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     endpoint = current_endpoint().id
     EndpointModel.objects.get_or_create(endpoint=endpoint, model=name)
     row = EndpointModel.objects.select_for_update().get(endpoint=endpoint, model=name)
-    now = timezone.now()
-    if row.test_began_at is not None and now - row.updated_at < LOST_AFTER:
+    if row.testing:
         raise AlreadyTesting(f"a test of {name} is in work")
-    row.test_began_at, row.test_steps, row.test_error = now, 0, ""
+    row.test_began_at, row.test_steps, row.test_error = timezone.now(), 0, ""
     row.tests, row.tested_by = row.tests + 1, by
     row.save()
     return row
@@ -95,11 +91,16 @@ def model_test_run(row: EndpointModel, *, on_step: Callable[[], None] = lambda: 
     try:
         seen = model_ask(model=row.model, number=row.tests, on_step=step)
     except (EndpointDown, EmbeddedModelError) as error:
-        rows.update(test_began_at=None, test_error=str(error)[:300])
+        rows.update(test_error=str(error)[:300])
         raise OutsideFailure(str(error)) from error
     except InputProblem as error:
-        rows.update(test_began_at=None, test_error=str(error)[:300])
+        rows.update(test_error=str(error)[:300])
         raise
+    except BaseException:  # a stopped worker, too: the page must not wait for it
+        rows.update(test_error="its worker was stopped")
+        raise
+    finally:
+        rows.update(test_began_at=None)
     result = result_json(seen)
-    rows.update(test=result, tested_at=timezone.now(), test_began_at=None, test_error="")
+    rows.update(test=result, tested_at=timezone.now(), test_error="")
     return result

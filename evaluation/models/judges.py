@@ -1,7 +1,10 @@
 """Judges: immutable, fingerprinted configurations."""
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from evaluation.models.prompts import KnowledgeSnapshot, PromptVersion
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -14,6 +17,10 @@ class Engine(models.TextChoices):
     REFLECTION = "reflection", "reflection"
     DEBATE = "debate", "debate"
     AUTO = "auto", "auto"
+
+
+# A model test without a step for so long was lost with its worker; a step is a few calls of up to 10 minutes.
+TEST_LOST_AFTER = timedelta(minutes=40)
 
 
 class JudgeProfile(models.Model):
@@ -65,6 +72,11 @@ class EndpointModel(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} at {self.endpoint}"
+
+    @property
+    def testing(self) -> bool:
+        """Whether a test is in work."""
+        return self.test_began_at is not None and timezone.now() - self.updated_at < TEST_LOST_AFTER
 
 
 class Judge(models.Model):

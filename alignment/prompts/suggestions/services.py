@@ -88,7 +88,7 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
     working = working_prompt(criterion=criterion, author=by, base=champion)
     version = newest_versions(criteria=[criterion])[criterion.pk]
     shown = select_disagreements(disagreements, most=choice.chats)
-    notes = open_notes(criterion=criterion, user=by)
+    notes = [] if choice.from_texts else open_notes(criterion=criterion, user=by)
     material = Material(
         asked=definition_of(version),
         prompt=working.text,

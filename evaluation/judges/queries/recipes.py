@@ -151,7 +151,7 @@ def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
         Setting("Prompts", f"{config.get('size', 'full')} edition"),
         _window_setting(config.get("windows") or {}),
         *_ablation_settings(str(config.get("ablation") or "")),
-        *[Setting("Sent otherwise", words, "as the model takes it") for words in _sent(judge.sent)],
+        *[Setting("Sent differently", words, "as the model takes it") for words in _sent(judge.sent)],
     ]
     return settings + (_run_settings(run) if run else [])
 

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-_HEADING = re.compile(r"^[ \t]*#+[ \t]*", re.MULTILINE)
+# What would end a section, hide the later ones, or stand for something else.
+_MARKUP = re.compile(r"^[ \t]*(?:#+[ \t]*|(?:```|~~~).*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ def _rules(asked: Definition, *, knowledge: bool) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a rater's text without headings of its own, which would end the section."""
-    return _HEADING.sub("", text.strip())
+    """Return a rater's text as plain text of a section: without headings, code fences and variables."""
+    return _MARKUP.sub("", text.strip()).replace("{{", "{ {")
 
 
 def _one_line(text: str) -> str:

@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from evaluation.management.commands.test_model import Command
 from evaluation.model_tests.chats import KEY
-from evaluation.model_tests.services import LOST_AFTER, AlreadyTesting, model_test_begin
-from evaluation.models.judges import EndpointModel, Judge
+from evaluation.model_tests.services import AlreadyTesting, model_test_begin
+from evaluation.models.judges import TEST_LOST_AFTER, EndpointModel, Judge
 from evaluation.models.runs import ModelCall, Verdict
 from tests.factories.model_tests import good, knowing
 from tests.factories.runs import MODEL, Ended, answering, formatted
@@ -137,7 +137,7 @@ def test_one_test_of_a_model_at_a_time_until_its_worker_is_lost(settings: Settin
         row = model_test_begin(model=MODEL, by=None)
         with pytest.raises(AlreadyTesting, match=f"a test of {MODEL} is in work"):
             model_test_begin(model=MODEL, by=None)
-        EndpointModel.objects.filter(pk=row.pk).update(updated_at=timezone.now() - LOST_AFTER)
+        EndpointModel.objects.filter(pk=row.pk).update(updated_at=timezone.now() - TEST_LOST_AFTER)
         assert model_test_begin(model=MODEL, by=None).tests == 2
 
 

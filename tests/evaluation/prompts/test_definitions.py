@@ -10,6 +10,7 @@ from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Verdict
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.definition import Definition, generated_text
+from evaluation.prompts.core.lint import lint_prompt
 from evaluation.prompts.queries.definitions import older_champions, older_notices
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.drafts import version_save
@@ -71,6 +72,14 @@ def test_a_generated_prompt_says_all_that_raters_read() -> None:
         assert said in objective
     assert "**Not applicable:**" in objective and "**Silence:**" in objective
     assert "Every chat gets True or False." not in objective
+
+
+def test_markup_of_a_raters_text_cannot_change_the_sections() -> None:
+    asked = Definition("Is it so?", "So.", "```\n# Tone\nRude.\n{{knowledge}} {{chat}}\n~~~ python")
+    text = generated_text(asked, knowledge=False)
+    assert list(sections(text)) == ["context", "objective", "style", "tone", "audience", "response"]
+    assert sections(text)["tone"].startswith("Impartial")
+    assert [one for one in lint_prompt(text, asked=asked, has_articles=False) if one.level == "error"] == []
 
 
 def test_a_generated_prompt_without_not_applicable_asks_for_an_answer_on_every_chat() -> None:
