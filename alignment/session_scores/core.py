@@ -13,6 +13,7 @@ from alignment.comparison.core.codes import (
     CriterionData,
     CriterionSpec,
     HumanCode,
+    JudgeCode,
     ReportData,
 )
 from alignment.statistics.estimates import Estimate, undefined_reasons
@@ -180,10 +181,10 @@ def score_agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[st
 
     Returns
     -------
-    dict : means and `difference` (judge minus human) over the `n` chats with both scores, of which `partial`
-        lack an answer on some criterion; `correlation` (Pearson) and `rank_correlation` (Spearman). `pairs`
-        counts chats by both scores, rounded to 0.1. Without a run only `human` has a value. Against each
-        rater a chat has no single human score, so nothing has.
+    dict : means and `difference` (judge minus human) over the `n` chats with both scores. Both count the
+        criteria that both sides answered; `partial` chats lack an answer on some criterion. `correlation` is
+        Pearson's, `rank_correlation` Spearman's. `pairs` counts chats by both scores, rounded to 0.1. Without
+        a run only `human` has a value. Against each rater a chat has no single human score, so nothing has.
     """
     specs = [one.spec for one in data.criteria]
     counted = [spec for spec in specs if counts_in_score(spec, subjective=subjective)]
@@ -203,7 +204,7 @@ def _agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[str, An
         summary = score_summary(human, data.clusters, seed=seed, reason=NO_HUMAN_SCORE)
         missing = dict.fromkeys(ESTIMATES, Estimate(None, reason=NO_RUN))
         return _as_json(missing | {"human": summary.mean}, n=summary.n, partial=summary.partial)
-    judge = judge_scores(data, subjective=subjective)
+    human, judge = _on_common_criteria(data, subjective=subjective)
     both = human.scored & judge.scored
     first, second = human.values[both], judge.values[both]
     clusters = None if data.clusters is None else data.clusters[both]
@@ -215,6 +216,21 @@ def _agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[str, An
         n=int(both.sum()),
         partial=int((both & (human.partial | judge.partial)).sum()),
         pairs=_pairs(first, second),
+    )
+
+
+def _on_common_criteria(data: ReportData, *, subjective: bool) -> tuple[SessionScores, SessionScores]:
+    """Return human and judge scores over the criteria that both answered on a chat.
+
+    Else a chat that raters labelled on few criteria would differ without any disagreement.
+    """
+    specs = [one.spec for one in data.criteria]
+    human, judge = _codes(data, _human), _codes(data, _judge)
+    missing = (human > HumanCode.NA) | (judge > HumanCode.NA)
+    human[missing], judge[missing] = HumanCode.UNLABELLED, JudgeCode.NONE
+    return (
+        session_scores(human, specs, subjective=subjective),
+        session_scores(judge, specs, subjective=subjective),
     )
 
 

@@ -47,6 +47,13 @@ def test_chats_with_a_missing_answer_on_either_side_are_counted_as_partial() -> 
     assert (body["n"], body["partial"]) == (4, 2)
 
 
+def test_a_chats_scores_count_only_the_criteria_that_both_answered() -> None:
+    # Raters labelled the first criterion only, and agree there with a judge that fails the other.
+    unlabelled = criterion([UNLABELLED] * 4, [F] * 4, about=spec("other"))
+    body = agreement(criterion([T] * 4, [T] * 4), unlabelled)
+    assert (body["judge"]["value"], body["difference"]["value"], body["partial"]) == (1.0, 0.0, 4)
+
+
 def test_without_a_pair_everything_is_undefined_with_its_reason() -> None:
     body = agreement(criterion([UNLABELLED], [T]))
     assert body["difference"] == {"value": None, "low": None, "high": None}

@@ -55,7 +55,7 @@ ENGINE_CALLS = {
     "direct": {"direct": 9},
     "reflection": {"direct": 9, "reflector": 9},
     "debate": {"customer": 9, "judge": 9, "support": 9},
-    "auto": {"customer": 3, "direct": 6, "judge": 3, "support": 3},
+    "auto": {"customer": 6, "direct": 3, "judge": 6, "support": 6},
 }
 
 
