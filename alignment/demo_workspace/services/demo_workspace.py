@@ -19,6 +19,7 @@ from evaluation.prompts.services.prompt_files import prompts_import
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.services.verdicts import verdicts_import
+from evaluation.runs.worker.plan import texts_problem
 from labeling.adjudication.services import adjudications_import
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
@@ -46,6 +47,10 @@ LABELLED = (
     "Demo rater B (skips tools and knowledge)",
     "Demo rater C (strict on tone and length)",
 )
+
+
+# What a second start leaves as it is.
+ENDED = (Run.State.DONE, Run.State.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +144,12 @@ def demo_password() -> str:
 
 
 def demo_run_ensure(*, chat_set: ChatSet, demo: DemoRun, endpoint: Endpoint) -> Run:
-    """Return the demo run with this engine and endpoint, planned if missing."""
+    """Return the demo run with this engine and endpoint, planned if missing or stopped by an upgrade."""
     runs = Run.objects.select_related("judge", "chat_set").filter(
         chat_set=chat_set, judge__engine=demo.engine, judge__config__endpoint=endpoint.id, options__demo=True
     )
-    if (run := runs.order_by("-id").first()) is not None:
+    run = runs.order_by("-id").first()
+    if run is not None and (run.state in ENDED or not texts_problem(run)):
         return run
     return run_start(
         chat_set=chat_set,

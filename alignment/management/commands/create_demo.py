@@ -7,6 +7,7 @@ from tqdm import tqdm
 
 from alignment.comparison.queries.scope import Scope
 from alignment.demo_workspace.services.demo_workspace import (
+    ENDED,
     RUNS,
     DemoRun,
     demo_ensure,
@@ -27,8 +28,6 @@ from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.people.services.roles import rater_for
-
-FINISHED = (Run.State.DONE, Run.State.CANCELLED)
 
 
 class Command(WorkbenchCommand):
@@ -64,7 +63,7 @@ class Command(WorkbenchCommand):
         return runs
 
     def _execute(self, demo: DemoRun, run: Run, endpoint: Endpoint) -> None:
-        if run.state in FINISHED:
+        if run.state in ENDED:
             self.note(f"run {run.pk}, {demo.engine}: already finished")
             return
         run_reopen(run)

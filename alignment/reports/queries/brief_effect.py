@@ -30,9 +30,11 @@ def briefs_section(scope: Scope) -> dict[str, Any] | None:
     chats, debated = covered_chats(scope), debated_criteria(scope.run.judge.config)
     ids = {row.key: row.pk for row in scope.criteria}
     direct = run_codes(direct_run, scope, chats)
+    # Labels that were sampled by a run's verdicts would favour one of the runs.
+    criteria = [one.without_sampled for one in report_data(scope).criteria]
     effects = {
         one.spec.key: brief_effect(human=one.human, direct=direct[ids[one.spec.key]], debate=one.judge)
-        for one in report_data(scope).criteria
+        for one in criteria
         if one.spec.key in debated and one.judge is not None
     }
     return {

@@ -30,8 +30,9 @@ def profile_choice(profile: JudgeProfile) -> JudgeSpec:
 
 
 def profile_recipe(profile: JudgeProfile) -> dict[str, Any]:
-    """Return a profile's recipe as JSON; a profile stored before `auto_debates` existed keeps its rule."""
-    return {"auto_debates": EARLIER, **profile.config}
+    """Return a profile's recipe as JSON; one of engine auto stored before `auto_debates` keeps its rule."""
+    earlier = {"auto_debates": EARLIER} if profile.config.get("engine") == "auto" else {}
+    return earlier | dict(profile.config)
 
 
 def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeSpec:

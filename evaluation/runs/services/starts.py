@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from django.db import IntegrityError, transaction
 
+from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import EngineName, JudgeSpec
 from evaluation.judges.queries.recipes import AUTO_DEBATES
@@ -17,7 +18,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
 # A page does not wait for 100,000 chats: this many are replayed and the figures scaled up.
-MOST_CHATS = 200
+MOST_CHATS, MOST_COMPARED = 200, 50
 
 
 # Shown beside each other: what debating the difficult criteria costs.
@@ -49,12 +50,23 @@ def start_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> Es
 
 
 def other_engine_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> OtherEngine | None:
-    """Return the estimate of engine `auto` beside `direct`, and of `direct` beside `auto`; else None."""
+    """Return the estimate of engine `auto` beside `direct`, and of `direct` beside `auto`; else None.
+
+    It looks at fewer chats than the run's own estimate, and is None where it cannot be had.
+    """
     other = OTHER_ENGINES.get(judge.engine)
     if other is None:
         return None
-    recipe = replace(judge, engine=other)
-    estimate = start_estimate(chat_set=chat_set, judge=recipe, run=run)
+    try:
+        estimate = estimate_for(
+            chat_set=chat_set,
+            judge=replace(judge, engine=other),
+            run=run,
+            endpoint=current_endpoint(),
+            most_chats=MOST_COMPARED,
+        )
+    except InputProblem:
+        return None
     return OtherEngine(other, AUTO_DEBATES[judge.auto_debates], estimate)
 
 

@@ -24,7 +24,7 @@ from tests.stub_endpoint import Body, StubReply, asked_keys, asked_text, convers
 Rule = Callable[[str, int], bool]
 
 CHATS = 20
-RUN_DIRECT = "Run the direct engine on the same chats to see what the briefs changed."
+RUN_DIRECT = "Run engine direct on the same chats, with the same prompts, model and other settings"
 T, F, NA, UNPARSED, NONE = JudgeCode.TRUE, JudgeCode.FALSE, JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.NONE
 
 
