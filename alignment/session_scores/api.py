@@ -75,7 +75,8 @@ class RunSessionScores(PagedList[RunChat]):
 
     def get_queryset(self) -> QuerySet[RunChat]:
         """Return the rows of the chats that this user may see."""
-        return listed_members(self.scope, user=self.request.user).select_related("chat")
+        members = listed_members(self.scope, user=self.request.user).select_related("chat")
+        return members.only("chat__external_id", "split")
 
     def results(self, page: Sequence[RunChat]) -> Any:
         """Return the scores of a page."""
