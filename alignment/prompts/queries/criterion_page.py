@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
-from django.db.models import F
+from django.db.models import Count, F, Q
 
 from alignment.misalignments.queries.misalignment_list import open_disagreement_count
 from alignment.prompts.queries.disagreements import disagreements_of, notices_of
@@ -113,6 +113,5 @@ def _unclear(criterion: Criterion, user: User | AnonymousUser) -> dict[str, Any]
     ordered = shown.order_by(F("settled_at").desc(nulls_first=True), "-pk")
     return {
         "notes": note_rows(list(ordered.defer("chat__messages", "chat__metadata")[:NOTES_SHOWN])),
-        "open_notes": notes.filter(settled_at=None).count(),
-        "all_notes": notes.count(),
+        **notes.aggregate(open_notes=Count("pk", filter=Q(settled_at=None)), all_notes=Count("pk")),
     }

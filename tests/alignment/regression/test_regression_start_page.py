@@ -126,13 +126,13 @@ def test_the_time_is_estimated_from_earlier_runs_and_not_guessed(golden: ChatSet
 
 
 @pytest.mark.heavy
-@pytest.mark.heavy
 def test_a_whole_judge_pays_once_for_what_both_sides_ask(
     golden: ChatSet, stub: StubEndpoint, lead: Client
 ) -> None:
-    """Engine auto asks subjective criteria as direct does; here only those of tier context differ."""
+    """Engine auto that debates only the tier context asks subjective criteria as direct does."""
     golden.rubric.criteria.filter(key="exact").update(tier="subjective")
-    auto = profile_save(name="auto", choice=JudgeSpec("auto"))
+    choice = JudgeSpec("auto", auto_debates="context")
+    auto = profile_save(name="debate of context", choice=choice)
     given = of_judge(golden, candidate_profile=auto.pk)
     found = lead.get(ESTIMATE, given).context["estimate"]
     assert [(name, run.calls, run.reused) for name, run in found.runs] == [
@@ -276,7 +276,6 @@ def test_the_whole_judge_goes_with_every_draft_where_that_is_asked(golden: ChatS
 
 
 @pytest.mark.heavy
-@pytest.mark.heavy
 def test_todays_knowledge_is_compared_with_a_finished_run(
     golden: ChatSet, stub: StubEndpoint, lead: Client, tmp_path: Path
 ) -> None:
@@ -297,7 +296,6 @@ def test_todays_knowledge_is_compared_with_a_finished_run(
     assert "Nothing to release: new runs already use this candidate." in page
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy
 def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_baseline(
     golden: ChatSet, lead: Client
