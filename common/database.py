@@ -1,4 +1,4 @@
-"""Names what is wrong with the database: a sentence for people, a code for programs."""
+"""Names what is wrong with the database: a sentence for users, a code for programs."""
 
 import sqlite3
 from dataclasses import dataclass
