@@ -104,8 +104,10 @@ def make_workspace() -> tuple[Run, Certificate]:
     compared = make_compared()
     certificate = stored_certificate(compared.run, by=make_user("ines", Role.LEAD))
     rater = make_rater("new", user=make_user("new", Role.RATER))
-    asked: dict[str, Any] = {"criteria": list(Criterion.objects.all()), "raters": [rater], "overlap": 1, "by": None}
-    job = job_open(chat_set=compared.chat_set, name="October", **asked)
+    criteria = list(Criterion.objects.all())
+    job = job_open(
+        chat_set=compared.chat_set, name="October", criteria=criteria, raters=[rater], overlap=1, by=None
+    )
     assignment = assignment_next(rater=rater, job=job)
     assert assignment is not None
     answer_all(assignment)
