@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
-from django.db import OperationalError, ProgrammingError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
 
+from common.database import database_trouble
 from common.jsonl import ImportResult
 from common.problems import InputProblem, OutsideFailure
 
@@ -91,8 +92,8 @@ class WorkbenchCommand(BaseCommand):
             raise CommandExit(ExitCode.WRONG_INPUT, _one_line(error)) from error
         except OutsideFailure as error:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, _one_line(error)) from error
-        except (OperationalError, ProgrammingError) as error:
-            raise _database_problem(error) from error
+        except (DatabaseError, InterfaceError) as error:
+            raise database_problem(error) from error
         except BrokenPipeError as error:
             # The reader of the output closed it; keep Python from reporting that at shutdown.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -131,11 +132,11 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _database_problem(error: Exception) -> Exception:
-    """Map a missing table to a usage error, a lost database to an outside failure; keep other errors."""
-    text = _one_line(error)
-    if "no such table" in text or ("relation" in text and "does not exist" in text):
-        return CommandExit(ExitCode.WRONG_INPUT, "the database has no tables yet: run manage.py migrate")
+def database_problem(error: DatabaseError | InterfaceError) -> Exception:
+    """Return the CommandExit for trouble with the database; the error itself for a wrong query of ours."""
+    if trouble := database_trouble(error):
+        code = ExitCode.WRONG_INPUT if trouble.usage else ExitCode.OUTSIDE_FAILURE
+        return CommandExit(code, trouble.sentence)
     if isinstance(error, OperationalError):
-        return CommandExit(ExitCode.OUTSIDE_FAILURE, f"the database failed: {text}")
+        return CommandExit(ExitCode.OUTSIDE_FAILURE, f"the database failed: {_one_line(error)}")
     return error

@@ -74,22 +74,39 @@ def secret_key() -> str:
     return key
 
 
+SQLITE = "common.sqlite"  # Django's backend; a missing file is not created silently
+# How long workers and commands wait for a lock of the database or for its server; pages wait less.
+DATABASE_WAIT_SECONDS, WEB_DATABASE_WAIT_SECONDS = 20, 5
+
+
+def database_wait(config: dict[str, Any], seconds: int) -> None:
+    """Limit how long new connections with these database settings wait for a lock or for the server."""
+    options = config.setdefault("OPTIONS", {})
+    if config["ENGINE"] == SQLITE:
+        options["timeout"] = seconds
+    else:
+        options["connect_timeout"] = seconds
+        options["options"] = f"{options.get('options', '')} -c lock_timeout={seconds}s".strip()
+
+
 def database() -> dict[str, Any]:
     """Return the database settings; SQLite is set up for eight writers (WAL, IMMEDIATE, long timeout)."""
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'lace.sqlite3'}")
     if config["ENGINE"] not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must start with sqlite:// or postgres://")
+    # NB: closing SQLite's last connection checkpoints and deletes the log: avoid that after each request.
+    config |= {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
     if config["ENGINE"] != "django.db.backends.sqlite3":
-        return config | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
+        database_wait(config, DATABASE_WAIT_SECONDS)
+        return config
+    config["ENGINE"] = SQLITE
     path = Path(config["NAME"])
     config["NAME"] = str(path if path.is_absolute() else BASE_DIR / path)
-    # NB: closing the last connection checkpoints and deletes the log: avoid that after each request.
-    config["CONN_MAX_AGE"] = 60
     config["OPTIONS"] = {
-        "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
+    database_wait(config, DATABASE_WAIT_SECONDS)
     # NB: the default in-memory test database locks under threads; a file does not.
     config["TEST"] = {"NAME": str(VAR_DIR / "test.sqlite3")}
     return config

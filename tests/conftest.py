@@ -189,6 +189,7 @@ ON_BOTH = {
     "labeling/transfer": ("import_labels",),
 }
 ON_BOTH_PATHS = {f"tests/{folder}/test_{name}.py" for folder, names in ON_BOTH.items() for name in names}
+ON_BOTH_PATHS.add("tests/test_backup.py")
 ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 

@@ -276,6 +276,16 @@ class Attempt(models.Model):
         return f"{self.call_id} #{self.number}"
 
 
+def error_in_words(error: str) -> str:
+    """Return an error without the outcome's code at its beginning: codes are for programs of ours.
+
+    >>> error_in_words("not_json: the endpoint sent a web page")
+    'Not a completion: the endpoint sent a web page'
+    """
+    kind, colon, rest = error.partition(":")
+    return f"{Attempt.Outcome(kind).label}{colon}{rest}" if kind in Attempt.Outcome.values else error
+
+
 class Verdict(models.Model):
     """The judge's answer on (chat, criterion); value None with state read means not applicable."""
 

@@ -23,7 +23,7 @@ from common.problems import OutsideFailure
 from evaluation.gateway.current import current_endpoint, price_file
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, error_in_words
 from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -72,7 +72,7 @@ class Command(WorkbenchCommand):
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit") as bar:
             run_execute(run, on_unit=lambda failed: bar.update(0 if failed else 1) and None)
         if run.state == Run.State.PAUSED:
-            raise OutsideFailure(f"{run.error}; run the command again to continue")
+            raise OutsideFailure(f"{error_in_words(run.error)}; run the command again to continue")
 
     def _report_text(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""

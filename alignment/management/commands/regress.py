@@ -23,7 +23,7 @@ from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, error_in_words
 from evaluation.prompts.core.lint import Level
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.services.examples import prompt_version_add
@@ -102,7 +102,9 @@ class Command(GateCommand):
         if run.state == Run.State.PAUSED:
             spent = run.error.startswith(BUDGET_REACHED)
             code = ExitCode.INCONCLUSIVE if spent else ExitCode.OUTSIDE_FAILURE
-            raise CommandExit(code, f"run {run.pk}: {run.error}; run the same command again to continue")
+            raise CommandExit(
+                code, f"run {run.pk}: {error_in_words(run.error)}; run the same command again to continue"
+            )
 
 
 def _start(criterion: Criterion, text: str, options: dict[str, Any]) -> RegressionTest:

@@ -25,7 +25,7 @@ from alignment.prompts.tries.services import (
 from common.api import INVALID, NO_ACCESS, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, Verdict, error_in_words
 from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
@@ -134,7 +134,7 @@ class PromptTry(APIView):
                 "id": run.pk,
                 "criterion": criterion.key,
                 "state": run.state,
-                "error": run.error,
+                "error": error_in_words(run.error),
                 "total": len(result.chats),
                 "done": result.ended,
                 "calls": run.calls,
@@ -214,7 +214,7 @@ def _chat_json(one: TryChat) -> dict[str, Any]:
         "before": _verdict_json(one.before),
         "after": _verdict_json(one.after),
         "change": one.change if one.after else None,
-        "error": one.error,
+        "error": error_in_words(one.error),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
-from evaluation.models.runs import Attempt, Run, Unit, WorkerLease
+from evaluation.models.runs import Attempt, Run, Unit, WorkerLease, error_in_words
 from evaluation.runs.queries.costs import RunCosts, cost_sums, costs_json, costs_of
 
 WINDOW = timedelta(seconds=60)
@@ -71,7 +71,7 @@ def run_progress(run: Run) -> RunProgress:
         id=run.pk,
         state=run.state,
         state_label=run.get_state_display(),
-        error=run.error,
+        error=error_in_words(run.error),
         total=run.units_total,
         done=run.units_done,
         failed=run.units_failed,

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db.models import Count
 from django.utils import timezone
 
-from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
+from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease, error_in_words
 from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
 from labeling.models.people import User
 
@@ -81,14 +81,9 @@ def run_failures(run: Run, *, user: User) -> list[tuple[str, int]]:
 
 
 def in_words(error: str) -> str:
-    """Return an error line with the outcome at its beginning in words.
-
-    >>> in_words("server_error: HTTP 500")
-    'Server error: HTTP 500'
-    """
-    kind, colon, rest = error.partition(":")
-    name = Attempt.Outcome(kind).label if kind in Attempt.Outcome.values else kind
-    return f"{name[:1].upper()}{name[1:]}{colon}{rest}"
+    """Return an error line as pages show it: the outcome in words, with a capital unless it is an address."""
+    words = error_in_words(error)
+    return words if "://" in words.partition(" ")[0] else f"{words[:1].upper()}{words[1:]}"
 
 
 def run_batches(run: Run, *, user: User) -> list[Batch]:
@@ -138,6 +133,10 @@ def next_step(run: Run) -> str:
 
 
 _STEPS = (
+    (
+        ("another endpoint", "settings name"),
+        "Set OPENAI_BASE_URL to this judge's endpoint, restart the worker, then resume.",
+    ),
     (("lace_prices",), "Add the model's price to that file, restart the worker, then resume."),
     (
         ("budget",),
@@ -147,10 +146,6 @@ _STEPS = (
     (
         ("404", "model"),
         "Correct the model's name in the judge profile and start a new run. This judge cannot change.",
-    ),
-    (
-        ("another endpoint", "settings name"),
-        "Set OPENAI_BASE_URL to this judge's endpoint, then resume.",
     ),
     (
         ("429", "rate"),
