@@ -14,6 +14,7 @@ from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.chats.services.chat_sets import MembersImport, chat_set_ensure
 from labeling.models.chats import Chat, Split, Topic
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit_import
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
@@ -60,7 +61,9 @@ def chats_import(
         members.finish()
     if importer.regrouped:  # intervals of labelled criteria count clusters, so they must be computed anew
         Criterion.objects.filter(labels_seq__gt=0).update(labels_seq=F("labels_seq") + 1)
-    return importer.result(split_asked=bool(split))
+    result = importer.result(split_asked=bool(split))
+    audit_import(what="chats", path=path, result=result, obj=members.chat_set if members else None)
+    return result
 
 
 def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import WorkbenchCommand
+from common.commands import ImportCommand
 from labeling.chats.services.chats import chats_import
 
 
-class Command(WorkbenchCommand):
+class Command(ImportCommand):
     help = "Add the chats of a JSON Lines file; the same file again changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
