@@ -61,6 +61,7 @@ urlpatterns = [
     path("notes/", notes.NotesApi.as_view(), name="api_notes"),
     path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
     path("sets/", exports.SetList.as_view(), name="api_sets"),
+    path("sets/<int:set_id>/", exports.SetApi.as_view(), name="api_set"),
     path("sets/<int:set_id>/export/<str:what>.<str:kind>", exports.Export.as_view(), name="api_export"),
     path("labels/", exports.LabelList.as_view(), name="api_labels"),
 ]

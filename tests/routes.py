@@ -151,7 +151,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
+    "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
     "api_sets": (get(LEADS),),
+    "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),
     # ---- tokens
