@@ -24,6 +24,7 @@ urlpatterns = [
     path("jobs/", jobs.JobsApi.as_view(), name="api_jobs"),
     path("jobs/<int:job_id>/", jobs.JobApi.as_view(), name="api_job"),
     path("jobs/<int:job_id>/close/", jobs.JobCloseApi.as_view(), name="api_job_close"),
+    path("jobs/<int:job_id>/raters/", jobs.JobRatersApi.as_view(), name="api_job_raters"),
     path("jobs/<int:job_id>/start/", jobs.JobStartApi.as_view(), name="api_job_start"),
     path("jobs/<int:job_id>/next/", jobs.NextApi.as_view(), name="api_job_next"),
     path("queue/", rater.QueueApi.as_view(), name="api_queue"),

@@ -30,6 +30,7 @@ urlpatterns = [
     path("jobs/new/size/", jobs.job_new_size, name="job_new_size"),
     path("jobs/<int:job_id>/", jobs.job_detail, name="job_detail"),
     path("jobs/<int:job_id>/close/", jobs.job_closing, name="job_close"),
+    path("jobs/<int:job_id>/raters/", jobs.job_raters, name="job_raters"),
     path("jobs/<int:job_id>/start/", jobs.job_starting, name="job_start"),
     path("jobs/<int:job_id>/next/", queue.next_chat, name="next"),
     path("rate/<int:assignment_id>/", rate.rate, name="rate"),

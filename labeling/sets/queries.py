@@ -116,9 +116,7 @@ def _kind_refusals(chat_set: ChatSet) -> list[tuple[ChatSet.Kind, str]]:
         text = "It is a random sample: reports weight its labels by that."
         reasons.append((ChatSet.Kind.SAMPLE, text))
     if jobs := _job_names(LabelingJob.objects.filter(chat_set=chat_set)):
-        text = (
-            f"It has labelling jobs ({jobs}): in a calibration set each rater’s labels are counted otherwise."
-        )
+        text = f"It has labelling jobs ({jobs}): in a calibration set they want every rater’s labels."
         reasons.append((ChatSet.Kind.CALIBRATION, text))
     mixing = LabelingJob.objects.filter(gold_set=chat_set).exclude(state=LabelingJob.State.CLOSED)
     if chat_set.kind == ChatSet.Kind.GOLD and (jobs := _job_names(mixing)):

@@ -1,13 +1,14 @@
 """One labelling job for leads: progress by rater, set and topic, skipped chats, chats in work."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
 from labeling.jobs.queries.jobs import MS_A_MINUTE, Teammate, job_counts, missing_of, team_of
+from labeling.jobs.queries.unreachable import unavailable_raters, unreachable_labels
 from labeling.models.chats import ChatSet
 from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import User
@@ -28,6 +29,8 @@ class RaterProgress:
     skipped: int = 0
     minutes: float | None = None
     last_at: datetime | None = None
+    # Why the rater can label nothing in this job any more, "" if they can.
+    unavailable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class JobPage:
 
     submitted: int
     wanted: int
+    # Wanted labels that nobody can give.
+    unreachable: int
     raters: Sequence[RaterProgress]
     sets: Sequence[SetProgress]
     topics: Sequence[TopicProgress]
@@ -110,7 +115,8 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     return JobPage(
         submitted=submitted,
         wanted=wanted,
-        raters=_raters(team, rows),
+        unreachable=unreachable_labels(jobs=[job]).get(job.pk, 0) if submitted < wanted else 0,
+        raters=_raters(job, team, rows),
         sets=_sets(job, rows, submitted, wanted),
         topics=_topics(rows, labels_a_pattern=job.overlap),
         skipped=_skipped(given_back.filter(seen)),
@@ -121,7 +127,9 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     )
 
 
-def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
+def _raters(
+    job: LabelingJob, team: Iterable[Teammate], rows: QuerySet[Assignment]
+) -> tuple[RaterProgress, ...]:
     """Return the current team and former members who labelled."""
     counts = (
         rows.filter(rater__isnull=False)
@@ -140,7 +148,10 @@ def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[Rater
         for name, submitted, gold, held, skipped, ms, last_at in counts
     }
     everybody = {mate.name: RaterProgress(mate.name) for mate in team} | found
-    return tuple(everybody[name] for name in sorted(everybody))
+    named = {rater.pk for rater in job.raters.all()}
+    ended = job.state == LabelingJob.State.CLOSED
+    reasons = {} if ended else unavailable_raters(names=everybody.keys(), group=job.group, named=named)
+    return tuple(replace(everybody[name], unavailable=reasons.get(name, "")) for name in sorted(everybody))
 
 
 def _sets(
