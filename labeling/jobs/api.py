@@ -110,6 +110,15 @@ class SkippedOutput(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class DroppedOutput(serializers.Serializer[Any]):
+    """Labels on a criterion that answer older texts (`versions`) than the one that counts (`counting`)."""
+
+    criterion = serializers.CharField(source="key")
+    labels = serializers.IntegerField()
+    versions = serializers.ListField(child=serializers.IntegerField())
+    counting = serializers.IntegerField()
+
+
 class ProgressOutput(serializers.Serializer[JobPage]):
     """Progress of a job. `skipped` lists the newest 50 skipped chats that you can see."""
 
@@ -117,6 +126,7 @@ class ProgressOutput(serializers.Serializer[JobPage]):
     topics = TopicProgressOutput(many=True)
     skipped = SkippedOutput(many=True)
     skipped_total = serializers.IntegerField()
+    dropped_labels = DroppedOutput(many=True, source="dropped")
     missing = serializers.ListField(
         child=serializers.CharField(), help_text="Raters with an unfinished calibration round."
     )

@@ -69,7 +69,7 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     skipped = [(row, _reason(row.reason)) for row in page.skipped]
     waits = job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk")
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
-    context["notices"] = demo_notices(chat_set=job.chat_set)
+    context["notices"] = demo_notices(chat_set=job.chat_set) + [row.words for row in page.dropped]
     context["form"] = AddRatersForm(job=job)
     return render(request, "labeling/jobs/detail.html", context)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
@@ -270,6 +271,16 @@ def demo_notices(*, chat_set: ChatSet) -> list[str]:
     chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
     labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
     return ["chats written for this demo"] * chats + ["labels written for this demo"] * labels
+
+
+def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[str]:
+    """Return the notices on labels that no longer count, on chats of a set that are not hidden as holdout."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set)
+    if not reads_holdout(user=user):
+        members = members.exclude(chat__in=holdout_chats())
+    criteria = list(chat_set.rubric.criteria.filter(state="active").order_by("position", "pk"))
+    labels = Label.objects.given().filter(chat__in=members.values("chat"))
+    return [row.words for row in dropped_labels(labels=labels, criteria=criteria)]
 
 
 def labellers() -> QuerySet[User]:

@@ -17,6 +17,7 @@ from labeling.sets.queries import (
     TopicRow,
     chat_rows,
     demo_notices,
+    dropped_notices,
     kind_choices,
     set_members,
     set_rows,
@@ -87,7 +88,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "split": split,
         "splits": Split.values,
         "exports": list(LABELLING),
-        "notices": demo_notices(chat_set=chat_set),
+        "notices": demo_notices(chat_set=chat_set) + dropped_notices(chat_set=chat_set, user=request.user),
         "hidden": sum(row.chats for row in topics if row.held),
         "hides_own": cast(User, request.user).is_allowed("label_chats"),
     }

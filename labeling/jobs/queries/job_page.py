@@ -4,13 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from labeling.consensus.core.dropped import DroppedLabels
+from labeling.consensus.queries import dropped_labels
 from labeling.jobs.queries.jobs import MS_A_MINUTE, Teammate, job_counts, missing_of, team_of
 from labeling.jobs.queries.unreachable import unavailable_raters, unreachable_labels
 from labeling.models.chats import ChatSet
-from labeling.models.labels import EXPIRED, Assignment, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, Label, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
 
@@ -90,6 +92,8 @@ class JobPage:
     skipped: Sequence[SkippedChat]
     skipped_total: int
     in_work: Sequence[ChatInWork]
+    # Labels on the job's chats that answer an older text and no longer count.
+    dropped: Sequence[DroppedLabels]
     # Raters who have not finished the calibration round before this job, or this round.
     missing: Sequence[str]
     team: int
@@ -122,9 +126,17 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
         skipped=_skipped(given_back.filter(seen)),
         skipped_total=given_back.count(),
         in_work=_in_work(rows.filter(seen)) if job.state == LabelingJob.State.OPEN else (),
+        dropped=_dropped(job, rows),
         missing=missing_of(job=first, team=team) if first else (),
         team=len(team),
     )
+
+
+def _dropped(job: LabelingJob, rows: QuerySet[Assignment]) -> list[DroppedLabels]:
+    """Return the labels that raters gave in the job and that no longer count."""
+    given = rows.filter(state=State.SUBMITTED, chat=OuterRef("chat"), rater=OuterRef("rater"))
+    criteria = list(job.criteria.order_by("dimension__position", "position"))
+    return dropped_labels(labels=Label.objects.given().filter(Exists(given)), criteria=criteria)
 
 
 def _raters(
