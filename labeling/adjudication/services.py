@@ -17,7 +17,7 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.services.audit import audit, audit_all, audit_import
+from labeling.people.services.audit import audit, audit_all, audit_import, operator_name
 from labeling.rating.core.answers import ANSWER_WORDS, AdjudicationLine, adjudication_line_of
 from labeling.rating.services.references import (
     chat_named,
@@ -242,7 +242,7 @@ class _AdjudicationsImport:
             cell = (before.chat_id, before.criterion_id)
             line = f"{self.path.name} line {self.lines[cell]}"
             states = {"before": _logged(before), "after": _logged(new[cell])}
-            rows.append((before, {**_named(before), "file": line, **states}))
+            rows.append((before, {**_named(before), "operator": operator_name(), "file": line, **states}))
         audit_all(actor=None, verb="adjudication replaced", rows=rows)
 
     def _resolve(self, chunk: Sequence[tuple[int, AdjudicationLine]]) -> dict[Cell, Adjudication]:

@@ -19,7 +19,7 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.people.services.audit import audit_all, audit_import
+from labeling.people.services.audit import audit_all, audit_import, operator_name
 from labeling.rating.core.answers import ANSWER_WORDS, LabelLine, label_line_of
 from labeling.rating.core.evidence import EvidenceError, evidence_of
 from labeling.rating.services.references import (
@@ -383,6 +383,7 @@ class _LabelsImport:
             "chat": answer.names[0],
             "criterion": answer.names[1],
             "account": answer.account,
+            "operator": operator_name(),
             "file": f"{self.file.path.name} {self.file.unit} {answer.line}",
             "before": _logged(before),
             "after": _logged(after),
@@ -408,14 +409,15 @@ class _LabelsImport:
 
 
 def _logged(label: Label) -> dict[str, Any]:
-    """Return what the audit log keeps of an answer."""
-    return {
+    """Return what the audit log keeps of an answer, without empty fields."""
+    answer = {
         "value": ANSWER_WORDS[label.value],
         "rationale": label.rationale,
         "evidence": label.evidence,
         "state": label.state,
         "given_at": iso(label.given_at),
     }
+    return {name: value for name, value in answer.items() if value}
 
 
 def _evidence(line: LabelLine, chat: ChatRef, contents: Mapping[int, str]) -> list[dict[str, Any]]:

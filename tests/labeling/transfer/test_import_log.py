@@ -114,10 +114,16 @@ def test_with_the_option_it_changes_and_the_log_keeps_both_answers(path: Path, o
         "file": "labels.jsonl line 2",
     }
     states = [event.detail[side] for side in ("before", "after")]
-    assert [(state["value"], state["rationale"], state["given_at"]) for state in states] == [
-        ("true", "m2 thanks.", "2026-11-01T12:00:00Z"),
-        ("false", "", AFTER),
+    assert states == [
+        {
+            "value": "true",
+            "rationale": "m2 thanks.",
+            "state": "submitted",
+            "given_at": "2026-11-01T12:00:00Z",
+        },
+        {"value": "false", "state": "submitted", "given_at": AFTER},
     ]
+    assert event.detail["operator"] == getpass.getuser()
     assert logged("labels imported")["replaced"] == 1
 
 
