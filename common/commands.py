@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
-from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connections, transaction
 
 from common.database import database_trouble
 from common.jsonl import ImportResult
@@ -126,6 +126,26 @@ class WorkbenchCommand(BaseCommand):
     def _report(self, error: CommandError) -> None:
         if message := str(error):
             self.stderr.write(f"error: {message}" if not message.startswith("error") else message)
+
+
+class ImportCommand(WorkbenchCommand):
+    """A command that imports a file; with --dry-run it answers the same and writes nothing."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Add --dry-run to the subclass's arguments."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.add_argument("--dry-run", action="store_true", help="check the file and count; write nothing")
+        return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run; undo all writes of a dry run."""
+        if not options.get("dry_run"):
+            return super().execute(*args, **options)
+        with transaction.atomic():
+            answer = super().execute(*args, **options)
+            transaction.set_rollback(True)
+        self.note("dry run: nothing was written")
+        return answer
 
 
 def _one_line(error: Exception) -> str:

@@ -101,10 +101,12 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:job_new_size": (post(NOBODY), post(LEADS, query={"set": "set_id"}, says=200)),
     "labeling:job_detail": (get(LEADS), get(LEADS, job_id="waiting_job"), get(LEADS, job_id="group_job")),
     "labeling:job_close": (post(LEADS),),
+    "labeling:job_raters": (post(LEADS),),
     "labeling:job_start": (post(LEADS, job_id="waiting_job"),),
     "api_jobs": (get(LEADS), post(LEADS, {"name": "November", "set": "calibration", "raters": ["mara"]})),
     "api_job": (get(LEADS), get(LEADS, job_id="closed_job")),
     "api_job_close": (post(LEADS),),
+    "api_job_raters": (post(LEADS, {"raters": []}),),
     "api_job_start": (post(LEADS, job_id="waiting_job"),),
     "api_job_next": (
         post(RATERS),
@@ -151,7 +153,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
+    "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
     "api_sets": (get(LEADS),),
+    "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),
     # ---- tokens

@@ -15,15 +15,27 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import INVALID, NO_ACCESS, DownloadView, PagedList, field_error
+from common.access import found_or_404
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    DownloadView,
+    PagedList,
+    field_error,
+    problem,
+    validated,
+)
 from common.files import csv_lines, json_line
-from common.problems import FieldProblem
+from common.problems import FieldProblem, InputProblem
+from labeling.chats.services.chat_sets import KINDS
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.services.audit import audit
 from labeling.sets.queries import SetRow, set_rows
+from labeling.sets.services import UnconfirmedError, chat_set_kind_change
 from labeling.transfer.queries.exports import LABELLING, Line, label_line
 from labeling.transfer.queries.label_list import labels_for
 
@@ -64,6 +76,48 @@ class SetList(APIView):
         return Response(SetsOutput({"sets": set_rows()}).data)
 
 
+class KindInput(serializers.Serializer[Any]):
+    """The new kind of a set."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    confirmed = serializers.BooleanField(
+        default=False, help_text="Gold and calibration change who may see which answers: true confirms it."
+    )
+
+
+class SetApi(APIView):
+    """One chat set."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(operation_id="set", responses={200: SetOutput, **NO_ACCESS})
+    def get(self, request: Request, set_id: int) -> Response:
+        """The chat set with its numbers of chats and open jobs."""
+        return Response(SetOutput(_set_row(set_id)).data)
+
+    @extend_schema(
+        operation_id="set_change", request=KindInput, responses={200: SetOutput, 400: INVALID, **PROBLEMS}
+    )
+    def patch(self, request: Request, set_id: int) -> Response:
+        """Change the kind of the set.
+
+        409 `refused`: a job depends on the kind. 409 `unconfirmed`: read the message, then send `confirmed`.
+        """
+        chat_set = get_object_or_404(ChatSet, pk=set_id)
+        body = validated(KindInput, request.data)
+        try:
+            chat_set_kind_change(chat_set=chat_set, by=cast(User, request.user), **body)
+        except InputProblem as refused:
+            raise problem("refused", str(refused)) from refused
+        except UnconfirmedError as unconfirmed:
+            raise problem("unconfirmed", str(unconfirmed)) from unconfirmed
+        return Response(SetOutput(_set_row(set_id)).data)
+
+
+def _set_row(set_id: int) -> SetRow:
+    return found_or_404(next(iter(set_rows(set_id=set_id)), None))
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="labels",
@@ -98,8 +152,8 @@ class LabelList(PagedList[Label]):
         filters = {name: query[name] for name in FILTERS if name in query}
         try:
             return labels_for(user=cast(User, self.request.user), filters=filters)
-        except FieldProblem as problem:
-            raise field_error(problem) from problem
+        except FieldProblem as refused:
+            raise field_error(refused) from refused
 
     def results(self, page: Sequence[Label]) -> Any:
         """Return the labels as the export writes them."""

@@ -19,7 +19,7 @@ from labeling.models.rubric import Criterion
 from labeling.people.queries.workspace import subjective_in_session_score
 
 SEED = 20_260_101
-BODY_VERSION = 12
+BODY_VERSION = 13
 POLICY = StatusPolicy()
 
 

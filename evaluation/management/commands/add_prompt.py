@@ -17,6 +17,7 @@ from evaluation.prompts.services.lint import prompt_lint
 from evaluation.prompts.services.prompt_files import prompt_read
 from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit_command
 
 
 class Command(WorkbenchCommand):
@@ -45,11 +46,10 @@ class Command(WorkbenchCommand):
             version = self._add(criterion, options)
             if options["promote"]:
                 prompt_promote(version=version, reason=options["reason"])
+            detail = {"criterion": criterion.key, "version": version.number, "promoted": options["promote"]}
+            audit_command(what="prompt", path=options["prompt"], obj=version, **detail)
         state = "now the champion" if options["promote"] else "not promoted"
-        self.answer(
-            {"criterion": criterion.key, "version": version.number, "promoted": options["promote"]},
-            f"{criterion.key}: version {version.number}, {state}",
-        )
+        self.answer(detail, f"{criterion.key}: version {version.number}, {state}")
 
     def _add(self, criterion: Criterion, options: dict[str, Any]) -> PromptVersion:
         """Add the version. Raises InputProblem if a prompt with errors would become the champion."""

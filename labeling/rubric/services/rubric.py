@@ -12,7 +12,7 @@ from common.problems import FieldProblem, shown
 from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
-from labeling.people.services.audit import audit
+from labeling.people.services.audit import audit, audit_import
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
@@ -56,12 +56,14 @@ def _store(fields: Fields, path: Path, articles_set: ArticlesSet, only_new: bool
         except FieldProblem as problem:
             raise FieldProblem(f"criteria[{n}].{problem.field}", problem.message) from None
         counts[outcome] += 1
-    return ImportResult(
+    result = ImportResult(
         created=counts["created"],
         unchanged=counts["unchanged"],
         updated=counts["updated"],
         ignored=ignored.counts,
     )
+    audit_import(what="rubric", path=path, result=result, obj=rubric)
+    return result
 
 
 def _dimension(spec: DimensionSpec) -> Dimension:

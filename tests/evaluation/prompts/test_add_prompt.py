@@ -9,6 +9,7 @@ from pytest_django import Settings
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import Chat
+from labeling.models.people import AuditEvent
 from tests.factories.runs import always, answering, evaluate, workspace
 from tests.files import refused, run, write_jsonl
 
@@ -42,6 +43,12 @@ def test_it_prints_the_new_versions_number_and_does_not_promote(prompt: Path) ->
     assert answer.document == {"criterion": "polite", "version": 2, "promoted": False}
     version = PromptVersion.objects.get(number=2)
     assert (version.text, version.reason) == (TEXT, "Clearer")
+    event = AuditEvent.objects.get(verb="prompt imported")
+    assert (event.object_id, event.detail["file"], event.detail["promoted"]) == (
+        version.pk,
+        "polite.md",
+        False,
+    )
     assert champions(criteria=[version.criterion])[version.criterion_id].number == 1
 
 
