@@ -1,12 +1,13 @@
 """Stored reports of whatever run, and short ways to them."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from django.test import Client
 from django.urls import reverse
 
 from alignment.comparison.queries.requested_scope import requested_scope
-from alignment.reports.queries.reports import stored_report
+from alignment.reports.worker import report_store
 from evaluation.models.runs import Run
 from labeling.models.people import User
 from tests.factories.compared_runs import Compared, urls
@@ -18,15 +19,17 @@ def stored_reports(run: Run, users: Mapping[str, User]) -> dict[str, int]:
     for name, person in (("report_id", "author"), ("holdout_report", "lead")):
         scope = requested_scope(run.chat_set, run, {}, users[person])
         assert scope is not None
-        row = stored_report(scope)
+        row = report_store(scope, share=True)
         assert row is not None
         found[name] = row.pk
     return found
 
 
 def stored(client: Client, compared: Compared, query: str = "", *, page: str = "api_run") -> int:
-    """The id of the report that is stored for this person and query."""
-    found: int = client.get(urls(compared)[page] + query).json()["id"]
+    """The id of the report that this person shares with this query."""
+    answer = client.post(urls(compared)[page] + query)
+    assert answer.status_code == HTTPStatus.CREATED, answer.content
+    found: int = answer.json()["id"]
     return found
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from alignment.baselines import worker as runner
 from alignment.baselines.core import out_of_fold
 from alignment.baselines.queries import baselines as selectors
-from alignment.baselines.queries.baselines import part_of, scope_of
+from alignment.comparison.queries.scope import part_of, scope_of_part
 from alignment.baselines.worker import TRAININGS, training_work, trainings_waiting
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
@@ -159,7 +159,7 @@ def test_a_worker_trains_on_the_part_that_was_asked_about(compared: Compared, au
     query = {"split": "dev", "topic": "delivery", "since": "2026-01-01", "against": "rater:anna"}
     scope = requested_scope(compared.chat_set, compared.run, query, author_user)
     assert scope is not None
-    assert scope_of(compared.run, json.loads(json.dumps(part_of(scope)))) == scope
+    assert scope_of_part(compared.run, json.loads(json.dumps(part_of(scope)))) == scope
 
 
 def test_the_page_of_a_criterion_waits_as_the_report_does(large: Compared, lead: Client) -> None:
