@@ -6,8 +6,8 @@ from celery import shared_task
 
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
-from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.prompts.queries.version_metrics import version_counts_store
+from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
@@ -16,7 +16,14 @@ from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 log = logging.getLogger(__name__)
 
 # The quick ones first; each finds what is left to do in the database.
-SWEEPS = (sweep_runs, regressions_sweep, suggestions_sweep, trainings_sweep, disagreements_sweep, reports_sweep)
+SWEEPS = (
+    sweep_runs,
+    regressions_sweep,
+    suggestions_sweep,
+    trainings_sweep,
+    disagreements_sweep,
+    reports_sweep,
+)
 
 
 @shared_task(name="alignment.tasks.sweep")  # type: ignore[untyped-decorator]  # celery has no types

@@ -29,7 +29,6 @@ from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.intervals import RESAMPLES
-from evaluation.models.runs import Run
 from labeling.chats.core.splits import Candidate, related_chats
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion

@@ -25,7 +25,9 @@ from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
 def readable_report(pk: int, *, user: User | AnonymousUser) -> Report | None:
     """Return the shared report if the user may see its results; None for rows without provenance."""
-    rows = Report.objects.filter(kind=Report.Kind.REPORT, shared=True).select_related("run__judge", "chat_set")
+    rows = Report.objects.filter(kind=Report.Kind.REPORT, shared=True).select_related(
+        "run__judge", "chat_set"
+    )
     row = rows.filter(pk=pk).first()
     if row is None or "pinned" not in row.body:
         return None
