@@ -129,6 +129,16 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # What a process computed for its readers; workers store it for all processes in the database.
+    "documents": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "documents",
+        "TIMEOUT": 3600,
+        "OPTIONS": {"MAX_ENTRIES": 500},
+    },
+}
 
 INSTALLED_APPS = [
     "lace_site",
@@ -290,6 +300,7 @@ CELERY_TASK_ROUTES = {
     "evaluation.tasks.test_model": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
+    "alignment.tasks.refresh_report": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
+from django.core.cache import caches
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
@@ -161,6 +162,13 @@ def rows_once(request: pytest.FixtureRequest, module_rows: Callable[[Callable[[]
 def uses_rows_once(item: pytest.Item) -> bool:
     """Whether the test starts from rows that `rows_once` makes."""
     return any(name.endswith("_once") and name != "rows_once" for name in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """Rows of the next test have the same ids, but other answers."""
+    for memory in caches.all():
+        memory.clear()
 
 
 # ---------- groups ----------

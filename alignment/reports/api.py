@@ -1,11 +1,13 @@
 """API of the alignment report: of a run, of a chat set, and stored ones as document and table."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,8 +18,9 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.csv_rows import HEAD
 from alignment.reports.queries.chat_lists import listed
-from alignment.reports.queries.reports import alignment_report
+from alignment.reports.queries.reports import alignment_report, report_json
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_json
+from alignment.reports.services import ReportRefused, report_share
 from common.access import found_or_404
 from common.api import FORBIDDEN, NO_ACCESS, DownloadView
 from common.downloads import table_file
@@ -36,6 +39,22 @@ REPORT_SCHEMA = extend_schema(
 )
 
 
+def share_schema(operation: str) -> Any:
+    """Return the schema of a request that stores a report."""
+    return extend_schema(
+        operation_id=operation,
+        parameters=REPORT_PARAMETERS,
+        request=None,
+        responses={
+            201: OpenApiResponse(OpenApiTypes.OBJECT, description="The report, with its `id`"),
+            202: OpenApiResponse(description="A worker computes the report. Repeat the request later."),
+            400: OpenApiResponse(description="The run is in progress, or there are no chats."),
+            403: FORBIDDEN,
+            404: OpenApiResponse(description="Run, set or rater not found, or no permission."),
+        },
+    )
+
+
 class RunReport(APIView):
     """Alignment report of a run."""
 
@@ -47,6 +66,12 @@ class RunReport(APIView):
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
         return _report(request, run.chat_set, run)
 
+    @share_schema("run_report_share")
+    def post(self, request: Request, run_id: int) -> Response:
+        """Store the report under an id that stays. 202 while a worker computes it: repeat the request."""
+        run = get_object_or_404(runs_open_to(request.user), pk=run_id)
+        return _share(request, run.chat_set, run)
+
 
 class SetReport(APIView):
     """Agreement between the raters of a chat set."""
@@ -57,6 +82,11 @@ class SetReport(APIView):
     def get(self, request: Request, set_id: int) -> Response:
         """Agreement between the raters of a chat set, by criterion."""
         return _report(request, get_object_or_404(ChatSet, pk=set_id), None)
+
+    @share_schema("set_report_share")
+    def post(self, request: Request, set_id: int) -> Response:
+        """Store the report under an id that stays."""
+        return _share(request, get_object_or_404(ChatSet, pk=set_id), None)
 
 
 class StoredReport(APIView):
@@ -97,6 +127,19 @@ def _report(request: Request, chat_set: ChatSet | None, run: Run | None) -> Resp
         return Response(_visible(alignment_report(scope), scope, request))
     except UnknownRater as error:
         raise Http404 from error
+
+
+def _share(request: Request, chat_set: ChatSet | None, run: Run | None) -> Response:
+    scope = found_or_404(requested_scope(chat_set, run, request.query_params, request.user))
+    try:
+        row = report_share(scope)
+    except UnknownRater as error:
+        raise Http404 from error
+    except ReportRefused as problem:
+        raise ValidationError({"run": str(problem)}) from problem
+    if row is None:
+        return Response({"state": "open"}, status=HTTPStatus.ACCEPTED)
+    return Response(_visible(report_json(row, scope), scope, request), status=HTTPStatus.CREATED)
 
 
 def _visible(report: dict[str, Any], scope: Scope, request: Request) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from alignment.demo_workspace.services.demo_workspace import (
 from alignment.demo_workspace.services.labelling import labelling_ensure
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
+from alignment.reports.worker import report_store
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
 from evaluation.gateway.current import current_endpoint, price_file
@@ -76,7 +77,9 @@ class Command(WorkbenchCommand):
 
     def _report_text(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
-        return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"
+        scope = Scope(run.chat_set, run)
+        report_store(scope, share=False)
+        return f"{report_table(alignment_report(scope))}{notice}"
 
 
 def sign_in_line(users: list[User], password: str) -> str:

@@ -76,8 +76,8 @@ def test_command_page_and_api_give_one_document(
     query: str, options: list[str], compared: Compared, client: Client, lead_user: User
 ) -> None:
     client.force_login(lead_user)
-    page, api = pages(client, compared, query)
     command = report_of(compared, *options)
+    page, api = pages(client, compared, query)
     assert command == api
     assert {name: page[name] for name in api if name != "criteria"} == {
         name: api[name] for name in api if name != "criteria"

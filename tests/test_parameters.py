@@ -1,0 +1,205 @@
+"""Whatever a query parameter holds, no page and no API route fails: no GET is a 500.
+
+The names of a route's parameters are those that its code reads while it answers, so a new route is included by
+itself.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import QueryDict
+from django.test import Client
+
+from tests.cases import Case
+from tests.routes import ROUTES, address
+from tests.world import World, make_world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
+
+VALUES: dict[str, Any] = {
+    "word": "no-such-thing",
+    "number": "1",
+    "slash": "a/b",
+    "nul": "a\0b",
+    "huge": "9" * 400,
+    "beyond the database": str(2**63),
+    "long": "x" * 10_000,
+    "repeated": ["1", "a/b", ""],
+    "markup": "<script>\"'</script>{{ x }}%00",
+    "negative": "-1",
+    "fraction": "1e400",
+    "day": "2026-02-31",
+    "surrogate": "\udcff\U0001f600",
+    "empty": "",
+}
+SERVER_ERROR = 500
+
+
+class Names(dict[str, Any]):
+    """The values of a query string as a dict; notes the names that the code asks for."""
+
+    def __init__(self, values: Any, read: set[str]) -> None:
+        super().__init__(values)
+        self._read = read
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._read.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self._read.add(str(key))
+        return super().__contains__(key)
+
+
+class Query(QueryDict):
+    """A query string that notes the names that the code asks for, and whether it loops over all."""
+
+    looped = False
+
+    @cached_property
+    def read(self) -> set[str]:
+        return set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.read.add(str(key))
+        return super().__contains__(key)
+
+    def getlist(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().getlist(key, default)
+
+    def items(self) -> Any:
+        self.looped = True
+        return super().items()
+
+    def dict(self) -> Any:
+        return Names(zip(self, super().values(), strict=True), self.read)
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
+    """The query strings of all requests so far."""
+    found: list[Query] = []
+
+    def query_of(request: WSGIRequest) -> Query:
+        if "query" not in request.__dict__:
+            query = Query(request.META.get("QUERY_STRING", ""), encoding=request.encoding)
+            query.read.clear()  # its own names, which it looked up while it was made
+            query.looped = False
+            request.__dict__["query"] = query
+            found.append(query)
+        query = request.__dict__["query"]
+        assert isinstance(query, Query)
+        return query
+
+    monkeypatch.setattr(WSGIRequest, "GET", property(query_of))
+    return found
+
+
+@pytest.fixture(scope="module")
+def untouched(module_rows: Callable[[Callable[[], World]], World]) -> World:
+    return module_rows(make_world)
+
+
+@pytest.fixture
+def world(untouched: World) -> World:
+    return deepcopy(untouched)
+
+
+def reads() -> Iterator[tuple[str, Case]]:
+    """Each route with a GET that somebody may use: the first of its rows."""
+    for name, cases in ROUTES.items():
+        case = next((one for one in cases if one.method == "GET" and one.may), None)
+        if case is not None and name != "logout":
+            yield name, case
+
+
+def client_of(world: World, case: Case, clients: dict[str, Client]) -> Client:
+    person = "lead" if case.allows("lead") else case.may[0]
+    if person not in clients:
+        clients[person] = world.client(person)
+        clients[person].raise_request_exception = False
+    return clients[person]
+
+
+def with_value(url: str, name: str, value: Any) -> str:
+    """The address with this value for the parameter, in place of the one that it may have."""
+    path, _, query = url.partition("?")
+    values = QueryDict(query, mutable=True)
+    values.setlist(name, value if isinstance(value, list) else [value])
+    pairs = [(key, one) for key, some in values.lists() for one in some]
+    return f"{path}?{urlencode(pairs, errors='surrogatepass')}"
+
+
+def names_of(client: Client, url: str, queries: list[Query], others: Iterable[str]) -> set[str]:
+    """The parameters that the route reads; all known ones if it loops over what there is."""
+    start = len(queries)
+    client.get(url, headers={"HX-Request": "true"})
+    client.get(url)
+    found = {name for query in queries[start:] for name in query.read}
+    return found | set(others) if any(query.looped for query in queries[start:]) else found
+
+
+def failures(world: World, queries: list[Query], values: Callable[[str, str], Iterable[str]]) -> list[str]:
+    """Every route with `values(route, name)` for each of its parameters, and those read because of them."""
+    clients: dict[str, Client] = {}
+    failed, known = [], {"criterion", "page", "set", "split"}
+    for route, case in reads():
+        client, url = client_of(world, case, clients), address(route, case, world.args)
+        tried: set[str] = set()
+        names = names_of(client, url, queries, known)
+        while left := sorted(names - tried):
+            tried |= names
+            for name in left:
+                for value in values(route, name):
+                    start = len(queries)
+                    answer = client.get(with_value(url, name, VALUES[value]))
+                    if answer.status_code >= SERVER_ERROR:
+                        failed.append(f"{route}: {name} = {value}: {answer.status_code}")
+                    names |= {one for query in queries[start:] for one in query.read}
+        known |= names
+    assert {"page", "criterion", "against", "since", "cursor"} <= known, known
+    return failed
+
+
+@pytest.mark.timeout(600)
+def test_no_parameter_is_a_server_error(world: World, queries: list[Query]) -> None:
+    """One value for each parameter of each route; `make test-all` tries all of them."""
+    kinds = [*VALUES]
+
+    def one(route: str, name: str) -> list[str]:
+        return [kinds[zlib.crc32(f"{route} {name}".encode()) % len(kinds)]]
+
+    failed = failures(world, queries, one)
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+def test_no_value_of_any_parameter_is_a_server_error(world: World, queries: list[Query]) -> None:
+    failed = failures(world, queries, lambda route, name: VALUES)
+    assert not failed, "\n".join(failed)
+
+
+def test_an_unknown_criterion_opens_the_form_of_a_test_without_one(world: World) -> None:
+    answer = world.client("lead").get("/regressions/new/?criterion=a/b")
+    assert answer.status_code == 200
+    assert "a/b" not in answer.content.decode()
