@@ -10,6 +10,7 @@ from celery.app.amqp import AMQP
 from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.state import active_requests
 from kombu.connection import Connection
+from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
@@ -42,7 +43,8 @@ app.autodiscover_tasks()
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def sweep_first(**_: Any) -> None:
     """Release the leases of a worker that died, when its successor starts."""
-    app.send_task(SWEEP, expires=60)
+    with suppress(OperationalError):  # the clock enqueues the next one
+        app.send_task(SWEEP, expires=60)
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

@@ -306,8 +306,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
 }
-# The schedule needs no state across restarts.
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
@@ -319,16 +318,9 @@ CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
     CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 if CELERY_BROKER_URL.startswith("filesystem://"):
-    # NB: the folders come from the transport options only; the URL's path is ignored by kombu.
-    for folder in ("queue", "control"):
-        (BROKER_DIR / folder).mkdir(parents=True, exist_ok=True)
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(BROKER_DIR / "queue"),
-        "data_folder_out": str(BROKER_DIR / "queue"),
-        "control_folder": str(BROKER_DIR / "control"),
-        "polling_interval": 0.05,
-    }
+    # NB: the folder comes from the transport options only; the URL's path is ignored by kombu.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
