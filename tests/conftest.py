@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
@@ -20,6 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from lace_site.health import STATUS_KEY
 from tests import browsing
 from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
@@ -86,6 +88,12 @@ def certificate_key_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None
 def broker_of_our_own() -> None:
     """Rings of a test go nowhere, unless it starts workers with a broker of their own."""
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})
+
+
+@pytest.fixture(autouse=True)
+def no_troubles_of_the_site() -> None:
+    """No workers run beside the tests: pages do not say so, unless a test clears the cache."""
+    cache.set(STATUS_KEY, (), None)
 
 
 # ---------- database ----------
