@@ -38,6 +38,8 @@ class PatientAMQP(AMQP):  # type: ignore[misc]  # celery has no types
 app = Celery("lace", amqp=PatientAMQP)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# By name: it needs the models, which are not loaded yet.
+app.steps["worker"].add("lace_site.heartbeat:Heartbeat")
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

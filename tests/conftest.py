@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
-from django.core.cache import caches
+from django.core.cache import cache, caches
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
@@ -21,6 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from lace_site.health import STATUS_KEY
 from tests import browsing
 from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
@@ -166,9 +167,13 @@ def uses_rows_once(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
-    """Rows of the next test have the same ids, but other answers."""
+    """Rows of the next test have the same ids, but other answers.
+
+    No workers run beside the tests: pages do not say so, unless a test clears the cache.
+    """
     for memory in caches.all():
         memory.clear()
+    cache.set(STATUS_KEY, (), None)
 
 
 # ---------- groups ----------

@@ -123,7 +123,10 @@ class RunOutput(serializers.Serializer[Any]):
     units_done = serializers.IntegerField()
     units_failed = serializers.IntegerField()
     in_flight = serializers.IntegerField(help_text="Calls in progress.")
-    workers = serializers.IntegerField(help_text="Worker processes on the run.")
+    workers = serializers.IntegerField(help_text="Worker processes on the run, heard of lately.")
+    hold_up = serializers.CharField(
+        help_text="Why a running run stands still, in a sentence; empty if nothing is known to hold it up."
+    )
     calls = serializers.IntegerField()
     reused = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
