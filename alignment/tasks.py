@@ -69,7 +69,7 @@ def train(training_id: int) -> None:
     time_limit=HARD_SECONDS,
 )
 def refresh_report(refresh_id: int) -> None:
-    """Compute one report, and what pages of prompts count of its run; a second message finds nothing to do."""
+    """Compute one report, and the counts of its run by prompt version; a second message finds nothing."""
     run = refresh_work(refresh_id)
     if run is not None:
         version_counts_store(run)

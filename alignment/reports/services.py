@@ -33,7 +33,7 @@ def report_share(scope: Scope) -> Report | None:
 
 
 def report_update(scope: Scope) -> Report | None:
-    """Store today's report for the readers of its page, in place of the one before; else as `report_share`."""
+    """Store today's report for the readers of its page, in place of the last one; else as `report_share`."""
     return _stored(scope, share=False)
 
 

@@ -80,7 +80,7 @@ def refresh_work(refresh_id: int) -> Run | None:
 
 def reports_sweep() -> None:
     """Ask for the reports of runs that ended or whose labels have changed, and enqueue what waits."""
-    if caches["default"].add("reports looked at", True, LOOK_EVERY):
+    if caches["default"].add("reports_looked_at", True, LOOK_EVERY):
         for run in stale_runs():
             if ReportRefresh.objects.exclude(state=ReportRefresh.State.FAILED).count() >= MOST_WAITING:
                 break  # the others are found again
