@@ -1,4 +1,4 @@
-"""/readyz and the status line of pages: what is wrong with the site, to whom it is said, and with which code."""
+"""/readyz and the status line of pages: what is wrong with the site, and to whom it is said."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.worker.heartbeats import heartbeat
@@ -26,7 +26,7 @@ QUEUES = ("judge", "default")
 
 
 @pytest.fixture(autouse=True)
-def well(settings: SettingsWrapper, tmp_path: Path) -> Path:
+def well(settings: Settings, tmp_path: Path) -> Path:
     """A site of which every part is well; its folder."""
     cache.clear()
     settings.VAR_DIR = tmp_path
