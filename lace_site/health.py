@@ -66,7 +66,7 @@ def check_database() -> Check:
 def check_write() -> Check:
     """Write the site's own heartbeat, always the same row: a write that is rolled back needs no disk."""
     try:
-        with _short_locks():
+        with _short_locks(), transaction.atomic():
             heartbeat(name="site", queues=())
     except Error as error:
         return Check(False, f"The database cannot be written: {_line(error)}")
