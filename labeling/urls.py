@@ -56,6 +56,7 @@ urlpatterns = [
     path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
     path("workspace/", people.workspace_settings, name="workspace"),
     path("workspace/log/", people.workspace_log, name="workspace_log"),
+    path("password/", people.PasswordPage.as_view(), name="password"),
     path("tokens/", people.token_list, name="token_list"),
     path("tokens/<int:token_id>/revoke/", people.token_revoke, name="token_revoke"),
 ]

@@ -12,6 +12,10 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from lace_site.private_files import UMASK
+
+# NB: before the first folder is made; every process reads this file first.
+os.umask(UMASK)
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
@@ -162,6 +166,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lace_site.middleware.no_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "lace_site.middleware.no_store",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -204,7 +209,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "labeling.people.services.accounts.TokensEndWithPassword"}]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -274,7 +279,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
     # NB: its default allows everybody, and DRF views are not under LoginRequiredMiddleware.
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SERVE_PERMISSIONS": ["labeling.people.api.permissions.UsesApi"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "labeling.people.api.authentication.document_refusal",

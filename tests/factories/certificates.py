@@ -94,7 +94,9 @@ def todays_judge() -> Judge:
     profile = default_profile()
     assert profile is not None
     rows = Criterion.objects.select_related("dimension").order_by("dimension__position", "position")
-    return judge_ensure(choice=profile_choice(profile), criteria=list(rows), endpoint=current_endpoint())
+    return judge_ensure(
+        choice=profile_choice(profile), criteria=list(rows), endpoint=current_endpoint(), by=None
+    )
 
 
 def article(criterion: Criterion, key: str, text: str) -> None:

@@ -47,7 +47,7 @@ def prompts_export(folder: Path) -> ExportResult:
     written.
     """
     criteria = list(Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("key"))
-    prompts = champions_ensure(criteria=criteria)
+    prompts = champions_ensure(criteria=criteria, by=None)
     changed = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
     file = prompt_read(path, criterion=criterion)
     beside = path.with_name(f"{criterion.key}{EXAMPLES}")
     examples = examples_read(beside, ignored=ignored) if beside.exists() else None
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=None)
     if _known(criterion, file.text, examples):
         return None
     choices = examples.choices if examples else ()

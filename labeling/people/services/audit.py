@@ -1,7 +1,9 @@
 """Audit log: one append-only row for each action of a lead or author, and for each import."""
 
 import getpass
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,23 @@ from common.jsonl import ImportResult
 from labeling.models.people import AuditEvent, User, Workspace
 
 ROWS_AT_ONCE = 500
+
+_acting: ContextVar[User | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(user: User) -> Iterator[None]:
+    """Name the user whose changes of accounts are made in here, by Django's own pages."""
+    token = _acting.set(user)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def acting_user() -> User | None:
+    """Return the user of `acting`; None on the command line."""
+    return _acting.get()
 
 
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:

@@ -21,6 +21,7 @@ from labeling.rubric.core.rubric import (
     version_hash,
 )
 from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
+from labeling.rubric.services.guidelines import text_change_log
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
@@ -150,6 +151,8 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
         **text,
     )
     consensus_follow(version=version)
+    if newest is not None:
+        text_change_log(new=version, old=newest)
     return True
 
 
