@@ -21,12 +21,9 @@ def warm_up() -> int:
     No database connection is left open: gunicorn forks after this.
     """
     reverse("home")  # fills the table of all routes
-    names = [
-        str(file.relative_to(folder))
-        for folder in (*engines["django"].dirs, *get_app_template_dirs("templates"))  # type: ignore[attr-defined]
-        if Path(folder).is_relative_to(settings.BASE_DIR)
-        for file in Path(folder).rglob("*.html")
-    ]
+    folders = [*map(Path, engines["django"].dirs), *map(Path, get_app_template_dirs("templates"))]
+    own = [folder for folder in folders if folder.is_relative_to(settings.BASE_DIR)]
+    names = [str(file.relative_to(folder)) for folder in own for file in folder.rglob("*.html")]
     for name in names:
         engines["django"].get_template(name)
     connections.close_all()

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import pytest
@@ -102,14 +102,13 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
 
     def query_of(request: WSGIRequest) -> Query:
         if "query" not in request.__dict__:
-            query = Query(request.META.get("QUERY_STRING", ""), encoding=request.encoding)
+            query = cast(Query, Query(request.META.get("QUERY_STRING", ""), encoding=request.encoding))
             query.read.clear()  # its own names, which it looked up while it was made
             query.looped = False
             request.__dict__["query"] = query
             found.append(query)
-        query = request.__dict__["query"]
-        assert isinstance(query, Query)
-        return query
+        known: Query = request.__dict__["query"]
+        return known
 
     monkeypatch.setattr(WSGIRequest, "GET", property(query_of))
     return found

@@ -1,7 +1,8 @@
 """API of the alignment report: of a run, of a chat set, and stored ones as document and table."""
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -39,7 +40,10 @@ REPORT_SCHEMA = extend_schema(
 )
 
 
-def share_schema(operation: str) -> Any:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def share_schema(operation: str) -> Callable[[F], F]:
     """Return the schema of a request that stores a report."""
     return extend_schema(
         operation_id=operation,

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -57,9 +58,8 @@ def _enqueue(scope: Scope, *, share: bool) -> None:
     with transaction.atomic():
         old = ReportRefresh.objects.filter(subject=subject, state=ReportRefresh.State.FAILED)
         old.filter(asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
-        row, created = ReportRefresh.objects.get_or_create(
-            subject=subject, defaults={"run": scope.run, "part": part_of(scope), "share": share}
-        )
+        asked: dict[str, Any] = {"run": scope.run, "part": part_of(scope), "share": share}
+        row, created = ReportRefresh.objects.get_or_create(subject=subject, defaults=asked)
         if share and not row.share:
             ReportRefresh.objects.filter(pk=row.pk).update(share=True)
         if created:

@@ -242,7 +242,8 @@ def _report(request: HttpRequest, scope: Scope, shown: ShownReport, **more: Any)
 
 def _state(scope: Scope, shown: ShownReport) -> dict[str, Any]:
     """Return what the page says about the state of the report, with the addresses of its actions."""
-    names, of = ("share", "table"), [scope.chat_set.pk] if scope.chat_set else []
+    names: tuple[str, ...] = ("share", "table")
+    of = [scope.chat_set.pk] if scope.chat_set else []
     which = "set" if scope.run is None else "run"
     if scope.run is not None:
         names, of = (*names, "update"), [scope.run.pk]
