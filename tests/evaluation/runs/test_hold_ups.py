@@ -1,5 +1,6 @@
 """A run that stands still says why, on its page and in the API."""
 
+import re
 import time
 from datetime import timedelta
 
@@ -71,10 +72,10 @@ def test_a_run_without_a_worker_goes_by_the_heartbeats(author: Client, run: Run)
 
 def test_a_rate_limit_is_named_with_its_end(author: Client, run: Run) -> None:
     state = EndpointState.objects.create(endpoint="https://here", model="m", not_before=time.time() + 3600.5)
-    assert told(author, run).startswith("The endpoint asks to wait: next call in 3600 s")
+    assert re.fullmatch(r"The endpoint asks to wait: next call in 3[56]\d\d s", told(author, run))
     state.opened_at, state.probe_at = time.time(), time.time() + 1800.5
     state.save()
-    assert told(author, run).startswith("The endpoint does not answer: next try in 1800 s")
+    assert re.fullmatch(r"The endpoint does not answer: next try in 1[78]\d\d s", told(author, run))
     EndpointState.objects.update(opened_at=None, not_before=time.time() - 1)
     assert told(author, run) == ""
 
@@ -83,7 +84,6 @@ def test_a_rate_limit_is_named_with_its_end(author: Client, run: Run) -> None:
 def test_a_full_disk_comes_first(author: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.disk.LEAST_FREE", 2**62)
     WorkerHeartbeat.objects.all().delete()
-    assert connection.vendor == "sqlite"
     assert told(author, run) == "The database cannot be written: disk full"
 
 
