@@ -71,7 +71,7 @@ class WorkbenchCommand(BaseCommand):
                 refuse(f"argument {name}: must not be empty")
             return parse(args, namespace)
 
-        parser.parse_known_args = parse_filled  # type: ignore[method-assign]
+        parser.parse_known_args = parse_filled  # type: ignore[method-assign, assignment]
         return parser
 
     def run_from_argv(self, argv: Sequence[str]) -> None:
