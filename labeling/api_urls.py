@@ -12,7 +12,7 @@ from labeling.transfer import api as exports
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
     path(
-        "adjudication/<int:chat_id>/<str:criterion_key>/",
+        "adjudication/<int:chat_number>/<str:criterion_key>/",
         adjudication.AdjudicateApi.as_view(),
         name="api_adjudicate",
     ),

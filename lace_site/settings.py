@@ -268,7 +268,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["common.parsers.GuardedJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "common.api.ApiSchema",
     # The schema describes the API: OPTIONS would describe it to people without the right to it.
     "DEFAULT_METADATA_CLASS": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
@@ -282,11 +282,12 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["labeling.people.api.permissions.UsesApi"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "labeling.people.api.authentication.document_refusal",
+        "common.api.document_errors",
     ],
     # Fixed names for fields with the same name and different choices; generated ones would change.
     "ENUM_NAME_OVERRIDES": {
         "SplitEnum": "labeling.models.chats.Split",
+        "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },

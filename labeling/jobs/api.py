@@ -9,16 +9,14 @@ from django.core import exceptions
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, PagedList, problem, validated
 from labeling.jobs.queries.job_page import JobPage, job_page
 from labeling.jobs.queries.jobs import JobRow, job_rows
 from labeling.jobs.services import job_close, job_open, job_raters_add, job_start
@@ -180,7 +178,7 @@ class NextOutput(serializers.Serializer[Any]):
 @extend_schema_view(
     get=extend_schema(
         operation_id="jobs",
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"), **NO_ACCESS},
+        responses={200: JobOutput(many=True), **NO_ACCESS},
     )
 )
 class JobsApi(PagedList[Any]):
@@ -209,7 +207,7 @@ class JobsApi(PagedList[Any]):
         return Response(JobOutput(_row(job)).data, status=status.HTTP_201_CREATED)
 
 
-class JobApi(APIView):
+class JobApi(ApiView):
     """One job."""
 
     permission_classes = [ManagesLabeling]
@@ -234,7 +232,7 @@ class JobApi(APIView):
         return Response({**JobOutput(_row(job)).data, **details})
 
 
-class JobCloseApi(APIView):
+class JobCloseApi(ApiView):
     """Close a job."""
 
     permission_classes = [ManagesLabeling]
@@ -250,7 +248,7 @@ class JobCloseApi(APIView):
         return Response(JobOutput(_row(_act(job_close, job, request))).data)
 
 
-class JobRatersApi(APIView):
+class JobRatersApi(ApiView):
     """Add raters to a job."""
 
     permission_classes = [ManagesLabeling]
@@ -270,7 +268,7 @@ class JobRatersApi(APIView):
         return Response(JobOutput(_row(job)).data)
 
 
-class JobStartApi(APIView):
+class JobStartApi(ApiView):
     """Start a job that waits for its calibration round."""
 
     permission_classes = [ManagesLabeling]
@@ -286,7 +284,7 @@ class JobStartApi(APIView):
         return Response({**JobOutput(_row(started.job)).data, "missing": list(started.missing)})
 
 
-class NextApi(APIView):
+class NextApi(ApiView):
     """The next chat of a rater."""
 
     permission_classes = [LabelsChats]

@@ -35,6 +35,7 @@ class Command(WorkbenchCommand):
     """Mark everything as demo data, and keep what exists."""
 
     help = __doc__
+    on_stop = "finished work is saved: the same command continues"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--evaluate", action="store_true", help="judge a few of the chats")

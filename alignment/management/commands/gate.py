@@ -20,6 +20,7 @@ class Command(GateCommand):
     """Print the gate's result: exit 0 pass, 1 fail, 3 inconclusive or not decided yet."""
 
     help = __doc__
+    on_stop = "the test continues"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("test", type=positive, metavar="ID", help="id of a regression test")

@@ -38,6 +38,7 @@ class Command(GateCommand):
     """Test a criterion's prompt against its champion on the human labels of a chat set."""
 
     help = __doc__
+    on_stop = "finished work is saved: the same command continues"
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument

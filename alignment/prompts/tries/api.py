@@ -9,7 +9,6 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.prompts.tries.forms import TryForm
 from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
@@ -22,7 +21,7 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import INVALID, NO_ACCESS, StrictInput
+from common.api import INVALID, NO_ACCESS, ApiView, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict, error_in_words
@@ -55,7 +54,7 @@ class TryInput(PreviewInput):
     dry_run = serializers.BooleanField(required=False)
 
 
-class PromptPreview(APIView):
+class PromptPreview(ApiView):
     """Preview of the rendered prompt."""
 
     permission_classes = [WritesTexts]
@@ -80,7 +79,7 @@ class PromptPreview(APIView):
         return Response(_preview_json(preview))
 
 
-class PromptTries(APIView):
+class PromptTries(ApiView):
     """Tries of your draft."""
 
     permission_classes = [WritesTexts]
@@ -111,7 +110,7 @@ class PromptTries(APIView):
         )
 
 
-class PromptTry(APIView):
+class PromptTry(ApiView):
     """A try."""
 
     permission_classes = [WritesTexts]

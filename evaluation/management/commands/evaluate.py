@@ -49,6 +49,7 @@ class Command(WorkbenchCommand):
     """Plan a run or resume one, process it with a progress bar, and report the result."""
 
     help = __doc__
+    on_stop = "finished work is saved"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_plan_arguments(parser)

@@ -75,7 +75,7 @@ def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead:
 
 
 def test_an_unknown_rater_is_not_found_and_trains_nobody(large: Compared, lead: Client) -> None:
-    assert lead.post(url(large, query="?against=rater:nobody")).status_code == 404
+    assert lead.post(url(large, query="?against=rater:nobody")).status_code == 400
     assert not BaselineTraining.objects.exists()
 
 
