@@ -62,7 +62,7 @@ def test_admin_pages_name_the_superuser(client: Client) -> None:
     client.force_login(root)
     page = client.get(f"/admin/labeling/user/{user.pk}/change/")
     form = page.context["adminform"].form
-    body = {name: value for name, value in form.initial.items() if isinstance(value, str)}
+    body: dict[str, Any] = {name: value for name, value in form.initial.items() if isinstance(value, str)}
     body |= {"is_active": "on", "groups": [group(Role.LEAD).pk], "date_joined_0": "2026-01-01"}
     body |= {"date_joined_1": "10:00:00"}
     answer = client.post(f"/admin/labeling/user/{user.pk}/change/", body)
