@@ -17,6 +17,7 @@ from tests.factories.rows import make_rubric, make_set
 from tests.factories.verdicts import make_judge, make_run
 
 pytestmark = pytest.mark.django_db
+SQLITE = pytest.mark.skipif(connection.vendor != "sqlite", reason="a file on a disk")
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_rate_limit_is_named_with_its_end(author: Client, run: Run) -> None:
     assert told(author, run) == ""
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'")
+@SQLITE
 def test_a_full_disk_comes_first(author: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.disk.LEAST_FREE", 2**62)
     WorkerHeartbeat.objects.all().delete()
