@@ -21,6 +21,7 @@ from labeling.models.people import User
 from labeling.people.services.tokens import token_create
 
 pytestmark = pytest.mark.django_db
+SQLITE = pytest.mark.skipif(connection.vendor != "sqlite", reason="a file on a disk")
 
 QUEUES = ("judge", "default")
 
@@ -92,7 +93,7 @@ def test_a_token_gets_the_parts_only_with_the_right(client: Client, lead_user: U
 # ---------- where pages cannot be served ----------
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'")
+@SQLITE
 def test_a_missing_table_of_users_is_unready(client: Client) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE labeling_user RENAME TO moved_users")
@@ -103,7 +104,7 @@ def test_a_missing_table_of_users_is_unready(client: Client) -> None:
             cursor.execute("ALTER TABLE moved_users RENAME TO labeling_user")
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'")
+@SQLITE
 def test_a_database_that_cannot_be_written_is_unready(lead: Client) -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA query_only = ON")
@@ -116,7 +117,7 @@ def test_a_database_that_cannot_be_written_is_unready(lead: Client) -> None:
     assert text.startswith("The database cannot be written: ")
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'")
+@SQLITE
 def test_a_full_disk_is_unready(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.disk.LEAST_FREE", 2**62)
     assert part(lead, "disk") == (503, "unready", "The database cannot be written: disk full")
