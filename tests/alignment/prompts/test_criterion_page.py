@@ -31,7 +31,7 @@ from tests.factories.rater_quality import polite
 pytestmark = pytest.mark.django_db
 
 PAGE = "/criteria/polite/"
-# Queries: older ones, draws by verdict, count, begin, insert, find these and their certificates, delete, end.
+# More queries than for remembered counts: look for stored ones, draws by verdict, count. None stores.
 COUNTED_ANEW = 4
 
 
