@@ -136,7 +136,7 @@ def _variants(scope: Scope) -> Iterator[Scope]:
 
 def _add_briefs(run: Run) -> None:
     """Complete the newest reports of debates over this set, for which the run may be the direct one."""
-    rows = Report.objects.filter(kind=Report.Kind.REPORT, briefs=None, run__chat_set=run.chat_set)
+    rows = Report.objects.filter(kind=Report.Kind.REPORT, briefs__isnull=True, run__chat_set=run.chat_set)
     debates = rows.filter(run__judge__engine__in=DEBATING).exclude(run=run).order_by("-pk")
     for row in debates.select_related("run__judge", "chat_set")[:MOST_COMPLETED]:
         scope = scope_of(row)

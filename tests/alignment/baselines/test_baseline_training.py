@@ -164,7 +164,8 @@ def test_a_worker_trains_on_the_part_that_was_asked_about(compared: Compared, au
 
 def test_the_page_of_a_criterion_waits_as_the_report_does(large: Compared, lead: Client) -> None:
     part = url(large, "alignment:baselines", query="?criterion=polite")
-    assert "Not computed" in text_of(lead.get(part, headers=HTMX))
+    assert "Compute baselines" in text_of(lead.get(part, headers=HTMX))
+    assert not BaselineTraining.objects.exists()
     waiting = text_of(lead.post(part, headers=HTMX))
     assert "Waiting for a worker." in waiting and f'hx-get="{part}"' in waiting
     train(BaselineTraining.objects.get().pk)
