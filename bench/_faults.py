@@ -74,7 +74,7 @@ def _parent_killed(site: Site) -> None:
     site.parent.kill()
     _, alive = psutil.wait_procs(children, timeout=30)
     if alive:
-        raise RuntimeError(f"{len(alive)} processes outlived serve")
+        raise RuntimeError(f"outlived serve: {[' '.join(one.cmdline()) for one in alive]}")
     site.serve()
 
 

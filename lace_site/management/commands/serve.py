@@ -132,18 +132,8 @@ def web_command(*, port: int, reload: bool) -> list[str]:
     if reload:
         return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
     # Preloaded: the port opens when routes and templates are loaded, and a new worker is a fork.
-    options = [
-        "--preload",
-        "--worker-class",
-        "gthread",
-        "--workers",
-        "2",
-        "--threads",
-        "4",
-        "--timeout",
-        "60",
-    ]
-    bind = ["--bind", f"127.0.0.1:{port}", "--log-level", "warning"]
+    options = ["--preload", "--worker-class", "gthread", "--workers", "2", "--threads", "4"]
+    bind = ["--bind", f"127.0.0.1:{port}", "--timeout", "60", "--log-level", "warning"]
     return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options]
 
 
