@@ -251,11 +251,11 @@ class Site:
             return {"code": 0}
 
 
-def template(folder: Path) -> dict[str, Any]:
+def template(folder: Path, *, chats: int = CHATS) -> dict[str, Any]:
     """Prepare an SQLite file that each site copies; its people and tokens."""
     path = folder / "template.sqlite3"
     world: dict[str, Any] = in_child(
-        "_site", "prepare", {"chats": CHATS}, {"DATABASE_URL": f"sqlite:///{path}"}
+        "_site", "prepare", {"chats": chats}, {"DATABASE_URL": f"sqlite:///{path}"}
     )
     with sqlite3.connect(path) as database:  # one file without its write-ahead log
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

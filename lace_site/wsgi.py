@@ -19,11 +19,12 @@ def warm_up() -> int:
     No database connection is left open: gunicorn forks after this.
     """
     reverse("home")  # fills the table of all routes
+    folders = [*map(Path, settings.TEMPLATES[0]["DIRS"]), *map(Path, get_app_template_dirs("templates"))]
     names = [
         str(file.relative_to(folder))
-        for folder in (*engines["django"].dirs, *get_app_template_dirs("templates"))  # type: ignore[attr-defined]
-        if Path(folder).is_relative_to(settings.BASE_DIR)
-        for file in Path(folder).rglob("*.html")
+        for folder in folders
+        if folder.is_relative_to(settings.BASE_DIR) and not folder.is_relative_to(settings.BASE_DIR / ".venv")
+        for file in folder.rglob("*.html")
     ]
     for name in names:
         engines["django"].get_template(name)
