@@ -21,8 +21,13 @@ def warm_up() -> int:
     No database connection is left open: gunicorn forks after this.
     """
     reverse("home")  # fills the table of all routes
-    folders = [*map(Path, engines["django"].dirs), *map(Path, get_app_template_dirs("templates"))]
-    own = [folder for folder in folders if folder.is_relative_to(settings.BASE_DIR)]
+    folders = [*map(Path, settings.TEMPLATES[0]["DIRS"]), *map(Path, get_app_template_dirs("templates"))]
+    packages = settings.BASE_DIR / ".venv"
+    own = [
+        folder
+        for folder in folders
+        if folder.is_relative_to(settings.BASE_DIR) and not folder.is_relative_to(packages)
+    ]
     names = [str(file.relative_to(folder)) for folder in own for file in folder.rglob("*.html")]
     for name in names:
         engines["django"].get_template(name)

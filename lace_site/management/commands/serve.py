@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
-from lace_site.keeper import Child, Keeper
+from lace_site.keeper import STOP_SECONDS, Child, Keeper
 
 LOOK_SECONDS = 0.2
 
@@ -133,8 +133,9 @@ def web_command(*, port: int, reload: bool) -> list[str]:
         return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
     # Preloaded: the port opens when routes and templates are loaded, and a new worker is a fork.
     options = ["--preload", "--worker-class", "gthread", "--workers", "2", "--threads", "4"]
-    bind = ["--bind", f"127.0.0.1:{port}", "--timeout", "60", "--log-level", "warning"]
-    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options]
+    limits = ["--timeout", "60", "--graceful-timeout", str(STOP_SECONDS), "--log-level", "warning"]
+    bind = ["--bind", f"127.0.0.1:{port}"]
+    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options, *limits]
 
 
 def worker_commands(judges: int) -> dict[str, list[str]]:
