@@ -23,7 +23,6 @@ from tests.cases import (
     LEADS,
     LIMITS,
     LOOK,
-    NEW_PASSWORD,
     NOBODY,
     NOTE,
     NOTED,
@@ -102,12 +101,10 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:job_new_size": (post(NOBODY), post(LEADS, query={"set": "set_id"}, says=200)),
     "labeling:job_detail": (get(LEADS), get(LEADS, job_id="waiting_job"), get(LEADS, job_id="group_job")),
     "labeling:job_close": (post(LEADS),),
-    "labeling:job_raters": (post(LEADS),),
     "labeling:job_start": (post(LEADS, job_id="waiting_job"),),
     "api_jobs": (get(LEADS), post(LEADS, {"name": "November", "set": "calibration", "raters": ["mara"]})),
     "api_job": (get(LEADS), get(LEADS, job_id="closed_job")),
     "api_job_close": (post(LEADS),),
-    "api_job_raters": (post(LEADS, {"raters": []}),),
     "api_job_start": (post(LEADS, job_id="waiting_job"),),
     "api_job_next": (
         post(RATERS),
@@ -143,7 +140,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:note_settle": SETTLE,
     "labeling:workspace": (get(LEADS), post(LEADS, {"comment_required": "on"})),
     "labeling:workspace_log": (get(LEADS),),
-    "labeling:password": (get(SIGNED_IN), post(SIGNED_IN, NEW_PASSWORD)),
     "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
     "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),
     "api_rubric_guidelines": (get(AUTHORS), post(AUTHORS, GUIDELINE)),
@@ -155,9 +151,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
-    "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
     "api_sets": (get(LEADS),),
-    "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),
     # ---- tokens

@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
 LEAD_ON = ("home", "login", "alignment:chat_newest")  # to the page that is meant
-ENDS_SESSION = ("logout", "labeling:password")
 UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"
 
@@ -59,7 +58,7 @@ def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World, pers
     for name, case in ALL:
         url = address(name, case, world.args)
         with rolled_back():
-            client = world.client(person) if name in ENDS_SESSION else signed_in
+            client = world.client(person) if name == "logout" else signed_in
             answer = call(client, url, case, world)
         if not as_it_should(answer, name, case, person):
             allowed = "may" if case.allows(person) else "may not"

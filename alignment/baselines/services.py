@@ -1,4 +1,4 @@
-"""Baselines of a report: computed at once if that is quick, or on request by a worker."""
+"""Baselines of a report: stored, computed at once if that is quick, or else enqueued for a worker."""
 
 from datetime import timedelta
 from functools import partial
@@ -12,12 +12,13 @@ from alignment.baselines.queries.baselines import (
     answers_pin,
     comparison,
     is_small,
-    known_comparison,
+    part_of,
+    stored_answers,
+    stored_comparison,
 )
 from alignment.baselines.worker import TRAININGS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
-from alignment.comparison.queries.cached_documents import documents_stored, known_body
-from alignment.comparison.queries.scope import Scope, part_of
+from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
 
 NO_ONE_ANSWER = "Baselines need one answer per chat. Choose the consensus or one rater as ground truth."
@@ -26,14 +27,12 @@ AFTER_FAILURE = timedelta(hours=1)
 
 
 def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
-    """Compare the judge of a run with the baselines, without storing anything.
-
-    The result is empty where a worker has to compute it and nobody has asked for it.
+    """Compare the judge of a run with the baselines.
 
     Parameters
     ----------
     scope : of a run, limited to what the user may see.
-    wait : whether to compute what is small and not known.
+    wait : whether to compute or enqueue what is not stored.
 
     Raises
     ------
@@ -41,24 +40,15 @@ def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
     """
     if scope.each_rater:
         return Baselines(reason=NO_ONE_ANSWER)
-    if (known := known_comparison(scope)) is not None or not wait:
-        return Baselines(known)
+    if (stored := stored_comparison(scope)) is not None or not wait:
+        return Baselines(stored)
     pin = answers_pin(scope)
-    answers = known_body(pin)
+    answers = stored_answers(pin)
     if answers is None and is_small(scope):
         answers = answers_document(scope)
-    if answers is not None:
-        return Baselines(comparison(scope, answers))
-    return Baselines(training=BaselineTraining.objects.filter(pin=pin).first())
-
-
-def baselines_ask(scope: Scope) -> Baselines:
-    """Compute the baselines and store them, or enqueue their training; arguments as for `baselines_get`."""
-    with documents_stored():
-        baselines = baselines_get(scope)
-    if baselines.reason or baselines.body is not None:
-        return baselines
-    return Baselines(training=_training(scope, answers_pin(scope)))
+    if answers is None:
+        return Baselines(training=_training(scope, pin))
+    return Baselines(comparison(scope, answers))
 
 
 def _training(scope: Scope, pin: str) -> BaselineTraining:

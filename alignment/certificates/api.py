@@ -8,6 +8,7 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.certificates.core.signatures import key_id
 from alignment.certificates.queries.certificates import (
@@ -26,7 +27,7 @@ from alignment.certificates.services.certificates import (
     certificate_revoke,
 )
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, PostPermission, StrictInput, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PostPermission, StrictInput, problem, validated
 from common.problems import InputProblem
 from evaluation.core.hashing import canonical
 from evaluation.runs.queries.runs import runs_open_to
@@ -132,7 +133,7 @@ class CertificateList(PostPermission):
         return Response(CertificateOutput(certificate_json(row)).data, status=status.HTTP_201_CREATED)
 
 
-class CertificateDetail(ApiView):
+class CertificateDetail(APIView):
     """One certificate."""
 
     permission_classes = [SeesJudge]
@@ -144,7 +145,7 @@ class CertificateDetail(ApiView):
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
-class CertificateRevoke(ApiView):
+class CertificateRevoke(APIView):
     """Revocation of a certificate."""
 
     permission_classes = [Releases]
@@ -165,7 +166,7 @@ class CertificateRevoke(ApiView):
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
-class CertificateVerify(ApiView):
+class CertificateVerify(APIView):
     """Verification of a certificate."""
 
     permission_classes = [SeesJudge]
@@ -196,7 +197,7 @@ class CertificateVerify(ApiView):
         )
 
 
-class CertificateKeys(ApiView):
+class CertificateKeys(APIView):
     """Keys to verify certificates without this workbench."""
 
     permission_classes = [SeesJudge]

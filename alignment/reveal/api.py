@@ -6,11 +6,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.reveal.queries import ShownVerdict
 from alignment.reveal.services import JudgeView, judge_view_reveal
 from common.access import found_or_404
-from common.api import NO_ACCESS, ApiView
+from common.api import NO_ACCESS
 from labeling.models.people import User
 from labeling.people.api.permissions import LabelsChats
 from labeling.people.services.roles import rater_for
@@ -34,7 +35,7 @@ class JudgeViewOutput(serializers.Serializer[JudgeView]):
     verdicts: Any = ShownVerdictOutput(many=True)
 
 
-class RevealApi(ApiView):
+class RevealApi(APIView):
     """The judge's verdicts, shown to the rater."""
 
     permission_classes = [LabelsChats]

@@ -61,17 +61,6 @@ def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
     return Endpoint(id=url, base_url=url, api_key=key, embedded=False, query=query)
 
 
-def endpoint_name(endpoint: str) -> str:
-    """Return an endpoint's id as users know it.
-
-    Examples
-    --------
-    >>> endpoint_name("embedded:5f3c"), endpoint_name("https://api.openai.com/v1")
-    ('the embedded model', 'https://api.openai.com/v1')
-    """
-    return "the embedded model" if endpoint.startswith("embedded:") else endpoint
-
-
 def normalise_base_url(url: str) -> str:
     """Return one spelling of a base URL: lower-case scheme and host, no default port, no final slash.
 

@@ -21,7 +21,7 @@ from evaluation.gateway.budget import (
     worst_cost,
 )
 from evaluation.gateway.client import EndpointClient, Outcome
-from evaluation.gateway.endpoints import Endpoint, endpoint_name
+from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.first_answers import FirstAnswers
 from evaluation.gateway.ledger import (
     STORED_STATES,
@@ -38,7 +38,6 @@ from evaluation.gateway.refusals import lesson, redacted
 from evaluation.gateway.retries import Decision, decide
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
-from evaluation.models.runs import error_in_words
 
 # How often to look for an answer that another process requested.
 ASKED_ELSEWHERE_SECONDS = 0.5
@@ -192,9 +191,8 @@ class GatewayModel:
                 outcome, state, decision = ended
                 answered = answered or outcome.status == 200
                 if state is not None:
-                    # Engines recognise an empty answer by its outcome's words.
-                    coded = f"{outcome.kind}: {outcome.error}"
-                    error = error_in_words(coded) if state == "failed" else outcome.error
+                    # Engines recognise an empty answer by this prefix; a readable sentence follows.
+                    error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
                     tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
                     counts = (*(count or 0 for count in tokens), characters, repeated)
                     used = CallUsed(opened.call_id, False, *counts)
@@ -237,7 +235,7 @@ class GatewayModel:
         finally:
             gateway.outstanding.end()
         if decision.action == "stop":
-            raise EndpointDown(f"{endpoint_name(gateway.endpoint.id)}: {outcome.error}", lasting=True)
+            raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
         return outcome, state, decision
 
     async def _rejects_all(self, outcome: Outcome, request: Request) -> bool:

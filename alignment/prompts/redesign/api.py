@@ -7,10 +7,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.prompts.redesign.queries import Preview, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
-from common.api import INVALID, NO_ACCESS, ApiView, field_error, validated
+from common.api import INVALID, NO_ACCESS, field_error, validated
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
@@ -173,7 +174,7 @@ class LineageOutput(serializers.Serializer[Lineage]):
 # ---------- routes ----------
 
 
-class RedesignApi(ApiView):
+class RedesignApi(APIView):
     """Redesign a criterion."""
 
     permission_classes = [ManagesLabeling]
@@ -200,7 +201,7 @@ class RedesignApi(ApiView):
         return Response(RedesignOutput(_result_body(result)).data, status=status.HTTP_201_CREATED)
 
 
-class LineageApi(ApiView):
+class LineageApi(APIView):
     """The lineage of a criterion."""
 
     permission_classes = [SeesJudge]

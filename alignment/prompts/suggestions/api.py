@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.models.suggestions import Suggestion
 from alignment.prompts.suggestions.queries.suggestions import (
@@ -23,7 +24,7 @@ from alignment.prompts.suggestions.services import (
     suggestion_use,
 )
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from labeling.models.people import User
@@ -91,7 +92,7 @@ class SuggestionOutput(serializers.Serializer[ShownSuggestion]):
     is_draft = serializers.BooleanField()
 
 
-class CriterionSuggestions(ApiView):
+class CriterionSuggestions(APIView):
     """Suggestions on a criterion."""
 
     permission_classes = [WritesTexts]
@@ -115,7 +116,7 @@ class CriterionSuggestions(ApiView):
         return Response(answer, status=status.HTTP_202_ACCEPTED)
 
 
-class SuggestionDetail(ApiView):
+class SuggestionDetail(APIView):
     """One suggestion."""
 
     permission_classes = [WritesTexts]
@@ -127,7 +128,7 @@ class SuggestionDetail(ApiView):
         return Response(SuggestionOutput(suggestion_in_full(_row(suggestion_id, user), user=user)).data)
 
 
-class SuggestionUseApi(ApiView):
+class SuggestionUseApi(APIView):
     """Use of a suggestion."""
 
     permission_classes = [WritesTexts]

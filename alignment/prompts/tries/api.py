@@ -9,6 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.prompts.tries.forms import TryForm
 from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
@@ -21,10 +22,10 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import INVALID, NO_ACCESS, ApiView, StrictInput
+from common.api import INVALID, NO_ACCESS, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run, Verdict, error_in_words
+from evaluation.models.runs import Run, Verdict
 from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
@@ -54,7 +55,7 @@ class TryInput(PreviewInput):
     dry_run = serializers.BooleanField(required=False)
 
 
-class PromptPreview(ApiView):
+class PromptPreview(APIView):
     """Preview of the rendered prompt."""
 
     permission_classes = [WritesTexts]
@@ -79,7 +80,7 @@ class PromptPreview(ApiView):
         return Response(_preview_json(preview))
 
 
-class PromptTries(ApiView):
+class PromptTries(APIView):
     """Tries of your draft."""
 
     permission_classes = [WritesTexts]
@@ -110,7 +111,7 @@ class PromptTries(ApiView):
         )
 
 
-class PromptTry(ApiView):
+class PromptTry(APIView):
     """A try."""
 
     permission_classes = [WritesTexts]
@@ -133,7 +134,7 @@ class PromptTry(ApiView):
                 "id": run.pk,
                 "criterion": criterion.key,
                 "state": run.state,
-                "error": error_in_words(run.error),
+                "error": run.error,
                 "total": len(result.chats),
                 "done": result.ended,
                 "calls": run.calls,
@@ -213,7 +214,7 @@ def _chat_json(one: TryChat) -> dict[str, Any]:
         "before": _verdict_json(one.before),
         "after": _verdict_json(one.after),
         "change": one.change if one.after else None,
-        "error": error_in_words(one.error),
+        "error": one.error,
     }
 
 

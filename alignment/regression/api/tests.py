@@ -1,21 +1,23 @@
 """API of regression tests."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
 
 from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.regression.queries.page import regression_tests
-from alignment.regression.queries.test_list import STATES, RegressionFilter, regression_rows
+from alignment.regression.queries.test_list import RegressionFilter, regression_rows
 from alignment.regression.serializers import (
     EstimateOutput,
     RegressionInput,
@@ -39,14 +41,10 @@ from common.api import (
     INVALID,
     NO_ACCESS,
     PROBLEMS,
-    ApiView,
     PagedList,
     PostPermission,
-    QueryInput,
-    choice_parameter,
     field_error,
     problem,
-    row_parameter,
     validated,
 )
 from common.problems import FieldProblem, InputProblem
@@ -54,23 +52,22 @@ from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.serializers import ResumeInput
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import SeesJudge, WritesTexts
 
 T = TypeVar("T")
 
 
-class RegressionQuery(QueryInput):
-    """Filters of tests. Tests of a whole judge belong to every criterion."""
-
-    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
-    state = choice_parameter("state", [state for state, _ in STATES])
-
-
 @extend_schema_view(
     get=extend_schema(
         operation_id="regressions",
-        responses={200: RegressionRowOutput(many=True), **NO_ACCESS},
+        parameters=[
+            OpenApiParameter("criterion", OpenApiTypes.STR),
+            OpenApiParameter("state", OpenApiTypes.STR),
+        ],
+        responses={
+            200: OpenApiResponse(RegressionRowOutput(many=True), description="One page of tests"),
+            **NO_ACCESS,
+        },
     )
 )
 class RegressionList(PostPermission, PagedList[RegressionTest]):
@@ -78,14 +75,12 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
 
     permission_classes = [SeesJudge]
     post_permission = WritesTexts
-    query_classes: ClassVar = {"GET": RegressionQuery}
     serializer_class = RegressionRowOutput
 
     def get_queryset(self) -> Any:
         """Return the tests that the query selects."""
-        criterion = self.query.get("criterion")
-        key = criterion.key if criterion else ""
-        return regression_rows(RegressionFilter(key, self.query.get("state", "")))
+        query = self.request.query_params
+        return regression_rows(RegressionFilter(query.get("criterion", ""), query.get("state", "")))
 
     def results(self, page: Sequence[RegressionTest]) -> Any:
         """Return the tests, with the results that this user may see."""
@@ -105,7 +100,7 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
         return Response(_body(started.test.pk, user), status=code)
 
 
-class RegressionEstimate(ApiView):
+class RegressionEstimate(APIView):
     """Estimate of a test."""
 
     permission_classes = [WritesTexts]
@@ -149,7 +144,7 @@ class RegressionEstimate(ApiView):
         )
 
 
-class RegressionDetail(ApiView):
+class RegressionDetail(APIView):
     """One test."""
 
     permission_classes = [SeesJudge]
@@ -162,7 +157,7 @@ class RegressionDetail(ApiView):
 
 def _action(
     name: str, action: Callable[..., object], body: type[Serializer[Any]] | None = None
-) -> type[ApiView]:
+) -> type[APIView]:
     """Return a view for one action, so that the schema has an operation for each."""
 
     @extend_schema(
@@ -171,7 +166,7 @@ def _action(
         request=body,
         responses={200: RegressionOutput, **PROBLEMS} | ({400: INVALID} if body else {}),
     )
-    def post(self: ApiView, request: Request, test_id: int) -> Response:
+    def post(self: APIView, request: Request, test_id: int) -> Response:
         test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
         options = validated(body, request.data) if body else {}
         try:
@@ -182,7 +177,7 @@ def _action(
             raise ValidationError({"budget_usd": [str(wrong)]}) from wrong
         return Response(_body(test_id, user))
 
-    return type(f"Regression{name.title()}", (ApiView,), {"permission_classes": [WritesTexts], "post": post})
+    return type(f"Regression{name.title()}", (APIView,), {"permission_classes": [WritesTexts], "post": post})
 
 
 RegressionPause = _action("pause", regression_pause)
@@ -190,7 +185,7 @@ RegressionResume = _action("resume", regression_resume, ResumeInput)
 RegressionCancel = _action("cancel", regression_cancel)
 
 
-class RegressionRelease(ApiView):
+class RegressionRelease(APIView):
     """Release of a tested candidate."""
 
     permission_classes = [WritesTexts]

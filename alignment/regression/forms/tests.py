@@ -164,8 +164,7 @@ class PromptTestForm(StartForm):
     @property
     def nothing_to_test(self) -> bool:
         """Whether the criterion has no version other than its champion."""
-        chosen = Criterion.objects.filter(key=self["criterion"].value() or "")
-        return not self.versions and chosen.exists()
+        return bool(self["criterion"].value()) and not self.versions
 
     def clean(self) -> dict[str, Any]:
         """Build the request."""

@@ -59,12 +59,7 @@ def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Polic
         reason=reason.strip(),
         created_by=by,
     )
-    limits = {
-        name: {"old": current.parameters.get(name), "new": value}
-        for name, value in row.parameters.items()
-        if current.parameters.get(name) != value
-    }
-    audit(actor=by, verb="policy revised", obj=row, changes=limits, reason=row.reason)
+    audit(actor=by, verb="policy revised", obj=row, changes=changes, reason=row.reason)
     return row
 
 

@@ -25,7 +25,7 @@ from evaluation.gateway.prices import BATCH_SHARE, Price, cost
 from evaluation.gateway.refusals import lesson
 from evaluation.gateway.retries import attempts_allowed, decide
 from evaluation.gateway.rows import Fields, rows_update
-from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock, error_in_words
+from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock
 
 CHUNK = 500
 PENDING = (Batch.State.PREPARED, Batch.State.UPLOADED, Batch.State.SUBMITTED)
@@ -308,7 +308,7 @@ class Collector:
         if decision.action == "stop":
             self.trouble = f"{self.batch.endpoint}: {outcome.error}"
         if decision.action == "give_up":
-            self._give_up(attempt, error_in_words(f"{outcome.kind}: {outcome.error}"))
+            self._give_up(attempt, f"{outcome.kind}: {outcome.error}")
         if decision.action != "keep" or call.state in STORED_STATES:
             return False
         self.answered += 1

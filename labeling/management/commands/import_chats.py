@@ -5,12 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import ImportCommand
-from labeling.chats.services.chat_sets import KINDS
+from common.commands import WorkbenchCommand
 from labeling.chats.services.chats import chats_import
 
 
-class Command(ImportCommand):
+class Command(WorkbenchCommand):
     help = "Add the chats of a JSON Lines file; the same file again changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,12 +19,6 @@ class Command(ImportCommand):
         )
         parser.add_argument(
             "--rubric", default="", metavar="NAME", help="rubric of a new set; required with several rubrics"
-        )
-        parser.add_argument(
-            "--kind",
-            choices=KINDS,
-            default="",
-            help="kind of a new set: curated (default), gold (known answers) or calibration (first round)",
         )
         parser.add_argument(
             "--split",
@@ -48,6 +41,5 @@ class Command(ImportCommand):
             rubric_name=options["rubric"],
             split=options["split"],
             cluster_key=options["cluster_key"],
-            kind=options["kind"],
         )
         self.answer_import(result, "chats")

@@ -103,7 +103,7 @@ def test_too_many_chats_are_sampled_and_the_page_says_so(
 def test_a_rater_may_be_the_ground_truth_but_not_each_of_them(compared: Compared, lead: Client) -> None:
     cleo = document(lead, compared, query="?against=rater:cleo")
     assert cleo["criteria"] != document(lead, compared)["criteria"]
-    assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 400
+    assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 404
     refused = lead.get(url(compared, query="?against=each-rater"))
     reason = "Baselines need one answer per chat"
     assert (refused.status_code, reason in refused.json()["against"]) == (400, True)

@@ -1,1 +1,0 @@
-"""Backups: one checked archive of the database and the key that signs certificates."""
