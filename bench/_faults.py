@@ -72,7 +72,7 @@ def _parent_killed(site: Site) -> None:
     """Only `serve` itself: its children have to end, or the port stays taken."""
     children = site.parent.children(recursive=True)
     site.parent.kill()
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=60)  # calls in flight end first
     if alive:
         raise RuntimeError(f"outlived serve: {[' '.join(one.cmdline()) for one in alive]}")
     site.serve()

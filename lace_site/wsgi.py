@@ -21,7 +21,7 @@ def warm_up() -> int:
     No database connection is left open: gunicorn forks after this.
     """
     reverse("home")  # fills the table of all routes
-    folders = [*map(Path, settings.TEMPLATES[0]["DIRS"]), *map(Path, get_app_template_dirs("templates"))]
+    folders = [settings.BASE_DIR / "templates", *(Path(one) for one in get_app_template_dirs("templates"))]
     packages = settings.BASE_DIR / ".venv"
     own = [
         folder

@@ -1,6 +1,7 @@
 """`serve` says in one line why it cannot serve."""
 
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from lace_site.keeper import Keeper
 from lace_site.management.commands import serve
 from lace_site.wsgi import warm_up
 
@@ -131,3 +133,22 @@ def test_a_child_ends_when_its_parent_is_killed(how: str) -> None:
         parent.kill()
         child.wait(20)
     assert not child.is_running()
+
+
+def test_a_second_signal_does_not_cut_the_stop_short(tmp_path: Path) -> None:
+    ignored: list[bool] = []
+
+    class Interrupted(Keeper):
+        def start(self) -> None:
+            raise KeyboardInterrupt
+
+        def stop(self) -> None:
+            ignored.extend(signal.getsignal(number) == signal.SIG_IGN for number in serve.STOPS)
+
+    before = {number: signal.getsignal(number) for number in serve.STOPS}
+    try:
+        serve.Command().keep(Interrupted([], say=print, record=tmp_path / "serve.json"), 1)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert ignored == [True, True, True]

@@ -18,6 +18,7 @@ from common.problems import InputProblem, OutsideFailure
 from lace_site.keeper import STOP_SECONDS, Child, Keeper
 
 LOOK_SECONDS = 0.2
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(WorkbenchCommand):
@@ -38,7 +39,7 @@ class Command(WorkbenchCommand):
             raise InputProblem(f"--port must be from 1 to 65535, not {port}")
         if options["judges"] < 0:
             raise InputProblem(f"--judges must not be below 0, not {options['judges']}")
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in STOPS:
             signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
         refuse_broken_database()
@@ -61,6 +62,8 @@ class Command(WorkbenchCommand):
         except KeyboardInterrupt:
             self.note("stopping")
         finally:
+            for number in STOPS:  # a second one would leave children behind; the stop is bounded
+                signal.signal(number, signal.SIG_IGN)
             keeper.stop()
 
 
