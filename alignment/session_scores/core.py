@@ -199,8 +199,8 @@ def score_agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[st
 def _agreement(data: ReportData, *, subjective: bool, seed: int) -> dict[str, Any]:
     if data.each_rater:
         return _as_json({name: Estimate(None, reason=EACH_RATER) for name in ESTIMATES})
-    human = human_scores(data, subjective=subjective)
     if not data.has_run:
+        human = human_scores(data, subjective=subjective)
         summary = score_summary(human, data.clusters, seed=seed, reason=NO_HUMAN_SCORE)
         missing = dict.fromkeys(ESTIMATES, Estimate(None, reason=NO_RUN))
         return _as_json(missing | {"human": summary.mean}, n=summary.n, partial=summary.partial)

@@ -51,8 +51,7 @@ def csv_rows(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a report's JSON, with the columns of HEAD.
 
     Every row names the report's run, set and filters. `level` is criterion, dimension, tier or overall.
-    The row
-    `overall` has the session score. Undefined values are missing, so their cells are empty.
+    The row `overall` has the session score. Undefined values are missing, so their cells are empty.
     """
     scope = _scope(body) | {"pin": pin}
     pinned = {row["key"]: row for row in body["pinned"]["criteria"]}
