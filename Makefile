@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Each process would else compile every module again where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo dev test test-all browser lint bench clean
+.PHONY: demo dev test test-all browser lint bench faults attack clean
 
 # ---- environment
 $(VENV)/.runtime: requirements.txt requirements-model.txt
@@ -63,6 +63,15 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench
+
+# Thirty faults done to a whole site, about 25 minutes; LACE_FAULTS=disk,broker names some.
+faults: $(VENV)/.dev
+	$(BIN)/python -m bench faults
+
+# Every route × person, token and verb, with canaries and flips of what they must not see.
+attack: $(VENV)/.dev
+	$(PYTEST) tests/test_access.py tests/test_attack.py tests/labeling/people/test_visibility.py \
+	  tests/labeling/people/test_visibility_of_authors.py
 
 clean:
 	rm -rf $(VENV) var

@@ -6,15 +6,24 @@ from celery import shared_task
 
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
+from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
+from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 
 log = logging.getLogger(__name__)
 
 # The quick ones first; each finds what is left to do in the database.
-SWEEPS = (sweep_runs, regressions_sweep, suggestions_sweep, trainings_sweep, disagreements_sweep)
+SWEEPS = (
+    sweep_runs,
+    regressions_sweep,
+    suggestions_sweep,
+    trainings_sweep,
+    disagreements_sweep,
+    reports_sweep,
+)
 
 
 @shared_task(name="alignment.tasks.sweep")  # type: ignore[untyped-decorator]  # celery has no types
@@ -50,3 +59,17 @@ def suggest(suggestion_id: int) -> None:
 def train(training_id: int) -> None:
     """Train one bag of words; a second message for it finds nothing to do."""
     training_work(training_id)
+
+
+@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
+    name=REFRESH,
+    acks_late=True,
+    reject_on_worker_lost=True,
+    soft_time_limit=SOFT_SECONDS,
+    time_limit=HARD_SECONDS,
+)
+def refresh_report(refresh_id: int) -> None:
+    """Compute one report, and the counts of its run by prompt version; a second message finds nothing."""
+    run = refresh_work(refresh_id)
+    if run is not None:
+        version_counts_store(run)

@@ -21,6 +21,7 @@ from aiohttp import web
 Json = dict[str, Any]
 FOLDER = Path(__file__).resolve().parent
 MODEL = "bench-model"
+COUNTED = ("repeated", "answered", "paid_again", "limited", "broken", "most_in_flight")
 
 _FENCE = re.compile(r"^<<.*$", re.MULTILINE)
 _ASKED = re.compile(r"^(?:- )?([\w.-]+): (?:TRUE|FALSE)\b", re.MULTILINE)
@@ -36,7 +37,9 @@ class Server:
     pid: int
 
     def counts(self) -> Json:
-        """requests, repeated (body seen before), answered, limited, broken, most_in_flight, span (s)."""
+        """requests, repeated (body seen before), answered, paid_again (answered before), limited, broken,
+        most_in_flight, span (s).
+        """
         return self._control("GET", "/counts")
 
     def times(self) -> list[float]:
@@ -94,6 +97,7 @@ class Stub:
     arrived: list[float] = field(default_factory=list)
     last: float = 0.0
     seen: set[int] = field(default_factory=set)
+    paid: set[int] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     in_flight: int = 0
     due: float = 0.0
@@ -110,13 +114,13 @@ class Stub:
             return self._set(json.loads(body))
         if request.path == "/times":
             return web.json_response({"times": self.arrived})
-        zeros = dict.fromkeys(("repeated", "answered", "limited", "broken", "most_in_flight"), 0)
+        zeros = dict.fromkeys(COUNTED, 0)
         span = self.last - self.arrived[0] if self.arrived else 0.0
         return web.json_response({"requests": len(self.arrived), "span": span, **zeros, **self.counts})
 
     def _set(self, options: Json) -> web.Response:
         if options.pop("reset", False):
-            self.arrived, self.seen, self.counts = [], set(), {}
+            self.arrived, self.seen, self.paid, self.counts = [], set(), set(), {}
         for name, value in options.items():
             setattr(self, name, value)
         return web.json_response({})
@@ -163,7 +167,12 @@ class Stub:
         if status != 200:
             self.count("limited" if status == 429 else "broken")
             return _failure(status, retry_after=step.get("retry_after"))
-        self.count("broken" if kind in ("html", "empty", "truncated", "big") else "answered")
+        good = kind not in ("html", "empty", "truncated", "big")
+        self.count("answered" if good else "broken")
+        if good and (digest := hash(body)) in self.paid:
+            self.count("paid_again")
+        elif good:
+            self.paid.add(digest)
         return web.Response(body=reply(json.loads(body), kind), content_type="application/json")
 
 

@@ -41,7 +41,7 @@ class Workers:
 
     def __init__(self, environment: Mapping[str, str], *, log: Path, judges: int = 1) -> None:
         self.log = log
-        self._commands = worker_commands(judges)
+        self._commands = list(worker_commands(judges).values())
         self._environment = environment
         self._running: list[subprocess.Popen[bytes]] = []
 

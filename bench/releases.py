@@ -110,7 +110,7 @@ def answer(body: Body, truth: Planted, asked: dict[int, int]) -> StubReply:
 
 def candidates() -> list[PromptVersion]:
     """A new version of every champion, told apart by its mark."""
-    champions = champions_ensure(criteria=list(Criterion.objects.all()))
+    champions = champions_ensure(criteria=list(Criterion.objects.all()), by=None)
     return [
         prompt_version_add(criterion=champion.criterion, text=f"{champion.text}\n{MARK}\n")
         for champion in champions.values()

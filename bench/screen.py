@@ -32,7 +32,8 @@ from labeling.models.rubric import Rubric
 from labeling.people.services.roles import rater_for
 from labeling.rating.services.leases import assignment_next
 from labeling.rubric.services.rubric import rubric_import
-from lace_site.management.commands.serve import start, stop, web_command
+from lace_site.keeper import start, stop
+from lace_site.management.commands.serve import web_command
 from tests.browsing import browser_path
 
 CHATS, CRITERIA, LONG_CHAT = 30, 10, 200

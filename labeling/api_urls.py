@@ -12,7 +12,7 @@ from labeling.transfer import api as exports
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
     path(
-        "adjudication/<int:chat_id>/<str:criterion_key>/",
+        "adjudication/<int:chat_number>/<str:criterion_key>/",
         adjudication.AdjudicateApi.as_view(),
         name="api_adjudicate",
     ),
@@ -24,6 +24,7 @@ urlpatterns = [
     path("jobs/", jobs.JobsApi.as_view(), name="api_jobs"),
     path("jobs/<int:job_id>/", jobs.JobApi.as_view(), name="api_job"),
     path("jobs/<int:job_id>/close/", jobs.JobCloseApi.as_view(), name="api_job_close"),
+    path("jobs/<int:job_id>/raters/", jobs.JobRatersApi.as_view(), name="api_job_raters"),
     path("jobs/<int:job_id>/start/", jobs.JobStartApi.as_view(), name="api_job_start"),
     path("jobs/<int:job_id>/next/", jobs.NextApi.as_view(), name="api_job_next"),
     path("queue/", rater.QueueApi.as_view(), name="api_queue"),
@@ -61,6 +62,7 @@ urlpatterns = [
     path("notes/", notes.NotesApi.as_view(), name="api_notes"),
     path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
     path("sets/", exports.SetList.as_view(), name="api_sets"),
+    path("sets/<int:set_id>/", exports.SetApi.as_view(), name="api_set"),
     path("sets/<int:set_id>/export/<str:what>.<str:kind>", exports.Export.as_view(), name="api_export"),
     path("labels/", exports.LabelList.as_view(), name="api_labels"),
 ]

@@ -23,4 +23,7 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect `make_roles`: groups need permissions, which exist after the migrations."""
+        from labeling.people.services.accounts import watch
+
         post_migrate.connect(make_roles, sender=self)
+        watch()

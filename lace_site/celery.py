@@ -10,6 +10,7 @@ from celery.app.amqp import AMQP
 from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.state import active_requests
 from kombu.connection import Connection
+from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
@@ -37,12 +38,15 @@ class PatientAMQP(AMQP):  # type: ignore[misc]  # celery has no types
 app = Celery("lace", amqp=PatientAMQP)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# By name: it needs the models, which are not loaded yet.
+app.steps["worker"].add("lace_site.heartbeat:Heartbeat")
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def sweep_first(**_: Any) -> None:
     """Release the leases of a worker that died, when its successor starts."""
-    app.send_task(SWEEP, expires=60)
+    with suppress(OperationalError):  # the clock enqueues the next one
+        app.send_task(SWEEP, expires=60)
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

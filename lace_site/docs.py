@@ -1,6 +1,5 @@
 """The Markdown docs as static pages, so that every page can link to the chapter that explains it."""
 
-import os
 import re
 from collections.abc import Iterable
 from itertools import pairwise
@@ -54,7 +53,6 @@ def render_docs(source: Path, target: Path) -> list[Path]:
             "w", dir=target.parent, suffix=".part", encoding="utf-8", delete=False
         ) as file:
             file.write(docs_page(page.read_text(encoding="utf-8"), depth=len(page.relative_to(source).parts)))
-        os.chmod(file.name, 0o644)
         Path(file.name).replace(html)
         written.append(html)
     return written

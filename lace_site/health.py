@@ -1,32 +1,226 @@
-"""Health checks: the site itself, its database and its broker."""
+"""Health checks: what pages need (database, disk), and what work on them needs (broker, queues, workers)."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
 
 from celery import current_app
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.core.cache import cache
+from django.db import Error, connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 from kombu.exceptions import OperationalError
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
 
+from common.disk import database_folder, disk_trouble
 from evaluation.gateway.health import Check
+from evaluation.models.runs import WorkerHeartbeat
+from evaluation.runs.queries.workers import no_worker, queue_workers, time_words
+from evaluation.runs.worker.heartbeats import heartbeat
+from labeling.models.people import User
+from labeling.people.api.authentication import TokenAuthentication
+
+State = Literal["ok", "degraded", "unready"]
+STATES: tuple[State, ...] = ("ok", "degraded", "unready")
+RIGHT = "labeling.manage_labeling"
+QUEUES = ("judge", "default")
+# A run's message waits for the time slices of a few other runs; after this long nobody takes it.
+OLDEST_MESSAGE = timedelta(minutes=5)
+# How long the results of checks that write or connect are kept, in this process.
+KEPT_SECONDS = 10
+STATUS_KEY = "site_status"
+# How long a check waits for a lock of the database.
+LOCK_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of one part of the site, and one line on it."""
+
+    state: State
+    text: str
+
+
+# ---------- database ----------
 
 
 def check_database() -> Check:
-    """Run a trivial query."""
+    """Read a table that every page needs."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        return Check(False, str(error).splitlines()[0])
+        with _short_locks():
+            User.objects.exists()
+    except Error as error:
+        return Check(False, f"The database cannot be read: {_line(error)}")
     return Check(True, connection.vendor)
 
 
+def check_write() -> Check:
+    """Write the site's own heartbeat, always the same row: a write that is rolled back needs no disk."""
+    try:
+        with _short_locks(), transaction.atomic():
+            heartbeat(name="site", queues=())
+    except Error as error:
+        return Check(False, f"The database cannot be written: {_line(error)}")
+    return Check(True, connection.vendor)
+
+
+@contextmanager
+def _short_locks() -> Iterator[None]:
+    """Do not wait for another program's lock as long as a page would."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{LOCK_SECONDS}s'")
+            yield
+        return
+    with connection.cursor() as cursor:
+        (usual,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {LOCK_SECONDS * 1000}")
+    try:
+        yield
+    finally:
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {usual}")
+
+
+def _database() -> Part:
+    read = check_database()
+    check = _kept("write", check_write) if read.ok else read
+    return Part("ok", check.detail) if check.ok else Part("unready", check.detail)
+
+
+def _disk(bad: State) -> Part:
+    trouble = disk_trouble(database_folder())
+    return Part(bad, f"The database cannot be written: {trouble}") if trouble else Part("ok", "has room")
+
+
+# ---------- broker, queues, workers ----------
+
+
 def check_broker() -> Check:
-    """Open a connection to the broker."""
+    """Open a connection to the broker; a folder must be there and writable."""
+    folder = _queue_folder()
+    if folder and not (folder.is_dir() and os.access(folder, os.R_OK | os.W_OK)):
+        return Check(False, f"The broker's folder {folder} is missing or cannot be written")
+    if folder and (trouble := disk_trouble(folder)):
+        return Check(False, f"The broker's folder cannot be written: {trouble}")
     try:
         with current_app.connection_for_write(connect_timeout=2) as broker:
             broker.ensure_connection(max_retries=1, timeout=2)
             return Check(True, str(broker.transport_cls))
     except (OperationalError, OSError) as error:
-        return Check(False, str(error).splitlines()[0])
+        return Check(False, f"The broker does not answer: {_line(error)}")
+
+
+def _queue_folder() -> Path | None:
+    """Return the folder of messages; None for another broker."""
+    return settings.BROKER_DIR / "queue" if settings.CELERY_BROKER_URL.startswith("filesystem://") else None
+
+
+def _broker() -> Part:
+    check = _kept("broker", check_broker)
+    return Part("ok" if check.ok else "degraded", check.detail)
+
+
+def _queue(queue: str, folder: Path) -> Part:
+    """Return how long the oldest message waits. Redis does not store when a message was sent."""
+    oldest = time.time()
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.endswith(f".{queue}.msg"):
+                with suppress(FileNotFoundError):  # a worker took it
+                    oldest = min(oldest, entry.stat().st_mtime)
+    waits = timedelta(seconds=time.time() - oldest)
+    if waits > OLDEST_MESSAGE:
+        return Part("degraded", f"A message of the queue {queue} has waited for {time_words(waits)}")
+    return Part("ok", f"no message has waited for more than {time_words(OLDEST_MESSAGE)}")
+
+
+def _workers(queue: str, heartbeats: list[WorkerHeartbeat]) -> Part:
+    workers = queue_workers(queue, among=heartbeats)
+    if not workers.alive:
+        return Part("degraded", f"{no_worker(workers.heard_at)} (queue {queue})")
+    if workers.silent:
+        of = workers.alive + workers.silent
+        return Part("degraded", f"{workers.silent} of {of} workers of the queue {queue} are not heard of")
+    heard = time_words(timezone.now() - workers.heard_at) if workers.heard_at else ""
+    return Part("ok", f"{workers.alive} running, heard of {heard} ago")
+
+
+# ---------- children of `serve` ----------
+
+
+def _serve() -> Part | None:
+    """Return what `serve` says of its children; None where none runs."""
+    try:
+        told = json.loads((settings.VAR_DIR / "serve.json").read_text("utf-8"))
+        os.kill(told["pid"], 0)
+        troubled = [
+            f"{child['name']}: {child['state']}" for child in told["children"] if child["state"] != "running"
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if troubled:
+        return Part("degraded", f"Processes that ended: {', '.join(troubled)}")
+    return Part("ok", "all processes run")
+
+
+# ---------- all parts ----------
+
+
+def site_parts() -> dict[str, Part]:
+    """Return the state of every part of the site. Writes one row, at most every KEPT_SECONDS."""
+    database = _database()
+    return {"database": database, **_other_parts(_disk("unready"))}
+
+
+def _other_parts(disk: Part) -> dict[str, Part]:
+    """Return all parts but the database; one query."""
+    parts = {"disk": disk} if database_folder() else {}
+    parts["broker"] = _broker()
+    if folder := _queue_folder():
+        parts |= {f"queue {queue}": _queue(queue, folder) for queue in QUEUES}
+    with suppress(Error):  # said of the database
+        heartbeats = list(WorkerHeartbeat.objects.all())
+        parts |= {f"worker {queue}": _workers(queue, heartbeats) for queue in QUEUES}
+    if serve := _serve():
+        parts["serve"] = serve
+    return parts
+
+
+def worst(parts: dict[str, Part]) -> State:
+    """Return the worst state of these parts."""
+    return max((part.state for part in parts.values()), key=STATES.index, default="ok")
+
+
+def site_status() -> tuple[str, ...]:
+    """Return what is wrong with the site, a sentence each, for pages: reads only, kept KEPT_SECONDS."""
+
+    def read() -> tuple[str, ...]:
+        parts = _other_parts(_disk("unready"))
+        return tuple(f"{part.text}." for part in parts.values() if part.state != "ok")
+
+    found: tuple[str, ...] = _kept(STATUS_KEY, read)
+    return found
+
+
+def _kept(key: str, check: Callable[[], Any]) -> Any:
+    return cache.get_or_set(key, check, KEPT_SECONDS)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+# ---------- routes ----------
 
 
 @login_not_required
@@ -37,7 +231,19 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when database and broker respond, else 503."""
-    checks = {"database": check_database(), "broker": check_broker()}
-    body = {name: "ok" if check.ok else "no answer" for name, check in checks.items()}
-    return JsonResponse(body, status=200 if all(check.ok for check in checks.values()) else 503)
+    """Answer 503 where pages cannot be served, else 200; leads and their tokens also get the parts."""
+    parts = site_parts()
+    status = worst(parts)
+    body: dict[str, Any] = {"status": status}
+    if _may_read(request):
+        body["parts"] = {name: asdict(part) for name, part in parts.items()}
+    return JsonResponse(body, status=503 if status == "unready" else 200)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """Return whether a lead asks, by session or token; False if the database cannot say so."""
+    try:
+        found = TokenAuthentication().authenticate(Request(request))
+        return (found[0] if found else request.user).has_perm(RIGHT)
+    except (Error, AuthenticationFailed):
+        return False

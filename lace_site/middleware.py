@@ -1,4 +1,4 @@
-"""Middleware against malformed requests."""
+"""Middleware against malformed requests and shared caches."""
 
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -15,5 +15,18 @@ def no_nul(get_response: Handler) -> Handler:
         if "\x00" in request.path or "\x00" in unquote(request.META.get("QUERY_STRING", "")):
             return HttpResponseNotFound("not found\n", content_type="text/plain")
         return get_response(request)
+
+    return handle
+
+
+def no_store(get_response: Handler) -> Handler:
+    """Let no cache keep what a signed-in user or a token got; static files are served before."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        # The API puts the user of a token here, too.
+        if request.user.is_authenticated:
+            response["Cache-Control"] = "private, no-store"
+        return response
 
     return handle

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from labeling.models.people import Role, User
+from lace_site.health import RIGHT, site_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,10 @@ ENTRIES: Entries = (
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable)."""
+    """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable).
+
+    `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
+    """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"nav": [], "tabs": [], "role": ""}
@@ -94,6 +98,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         # Omit a role that equals the user name.
         "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
         "nav": _items(ENTRIES, user, here),
+        "site_status": site_status if user.has_perm(RIGHT) else (),
         "tabs": _items(LABELLING, user, here)
         if any(here.startswith(entry[3]) for entry in LABELLING)
         else [],

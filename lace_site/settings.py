@@ -12,6 +12,10 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from lace_site.private_files import UMASK
+
+# NB: before the first folder is made; every process reads this file first.
+os.umask(UMASK)
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
@@ -74,22 +78,39 @@ def secret_key() -> str:
     return key
 
 
+SQLITE = "common.sqlite"  # Django's backend; a missing file is not created silently
+# How long workers and commands wait for a lock of the database or for its server; pages wait less.
+DATABASE_WAIT_SECONDS, WEB_DATABASE_WAIT_SECONDS = 20, 5
+
+
+def database_wait(config: dict[str, Any], seconds: int) -> None:
+    """Limit how long new connections with these database settings wait for a lock or for the server."""
+    options = config.setdefault("OPTIONS", {})
+    if config["ENGINE"] == SQLITE:
+        options["timeout"] = seconds
+    else:
+        options["connect_timeout"] = seconds
+        options["options"] = f"{options.get('options', '')} -c lock_timeout={seconds}s".strip()
+
+
 def database() -> dict[str, Any]:
     """Return the database settings; SQLite is set up for eight writers (WAL, IMMEDIATE, long timeout)."""
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'lace.sqlite3'}")
     if config["ENGINE"] not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must start with sqlite:// or postgres://")
+    # NB: closing SQLite's last connection checkpoints and deletes the log: avoid that after each request.
+    config |= {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
     if config["ENGINE"] != "django.db.backends.sqlite3":
-        return config | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
+        database_wait(config, DATABASE_WAIT_SECONDS)
+        return config
+    config["ENGINE"] = SQLITE
     path = Path(config["NAME"])
     config["NAME"] = str(path if path.is_absolute() else BASE_DIR / path)
-    # NB: closing the last connection checkpoints and deletes the log: avoid that after each request.
-    config["CONN_MAX_AGE"] = 60
     config["OPTIONS"] = {
-        "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
+    database_wait(config, DATABASE_WAIT_SECONDS)
     # NB: the default in-memory test database locks under threads; a file does not.
     config["TEST"] = {"NAME": str(VAR_DIR / "test.sqlite3")}
     return config
@@ -112,6 +133,16 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # What a process computed for its readers; workers store it for all processes in the database.
+    "documents": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "documents",
+        "TIMEOUT": 3600,
+        "OPTIONS": {"MAX_ENTRIES": 500},
+    },
+}
 
 INSTALLED_APPS = [
     "lace_site",
@@ -135,6 +166,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lace_site.middleware.no_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "lace_site.middleware.no_store",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -177,7 +209,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "labeling.people.services.accounts.TokensEndWithPassword"}]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -236,7 +268,9 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["common.parsers.GuardedJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "common.api.ApiSchema",
+    # The schema describes the API: OPTIONS would describe it to people without the right to it.
+    "DEFAULT_METADATA_CLASS": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {
@@ -245,14 +279,15 @@ SPECTACULAR_SETTINGS = {
     "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
     # NB: its default allows everybody, and DRF views are not under LoginRequiredMiddleware.
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SERVE_PERMISSIONS": ["labeling.people.api.permissions.UsesApi"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "labeling.people.api.authentication.document_refusal",
+        "common.api.document_errors",
     ],
     # Fixed names for fields with the same name and different choices; generated ones would change.
     "ENUM_NAME_OVERRIDES": {
         "SplitEnum": "labeling.models.chats.Split",
+        "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },
@@ -271,13 +306,13 @@ CELERY_TASK_ROUTES = {
     "evaluation.tasks.test_model": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
+    "alignment.tasks.refresh_report": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
 }
-# The schedule needs no state across restarts.
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
@@ -289,16 +324,9 @@ CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
     CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 if CELERY_BROKER_URL.startswith("filesystem://"):
-    # NB: the folders come from the transport options only; the URL's path is ignored by kombu.
-    for folder in ("queue", "control"):
-        (BROKER_DIR / folder).mkdir(parents=True, exist_ok=True)
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(BROKER_DIR / "queue"),
-        "data_folder_out": str(BROKER_DIR / "queue"),
-        "control_folder": str(BROKER_DIR / "control"),
-        "polling_interval": 0.05,
-    }
+    # NB: the folder comes from the transport options only; the URL's path is ignored by kombu.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")

@@ -7,6 +7,8 @@ from drf_spectacular.views import SpectacularAPIView
 
 from lace_site import health, views
 
+handler500 = "lace_site.errors.server_error"
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
+from django.core.cache import cache, caches
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
@@ -20,6 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from lace_site.health import STATUS_KEY
 from tests import browsing
 from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
@@ -163,6 +165,17 @@ def uses_rows_once(item: pytest.Item) -> bool:
     return any(name.endswith("_once") and name != "rows_once" for name in getattr(item, "fixturenames", ()))
 
 
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """Rows of the next test have the same ids, but other answers.
+
+    No workers run beside the tests: pages do not say so, unless a test clears the cache.
+    """
+    for memory in caches.all():
+        memory.clear()
+    cache.set(STATUS_KEY, (), None)
+
+
 # ---------- groups ----------
 
 GROUPS = {
@@ -189,6 +202,7 @@ ON_BOTH = {
     "labeling/transfer": ("import_labels",),
 }
 ON_BOTH_PATHS = {f"tests/{folder}/test_{name}.py" for folder, names in ON_BOTH.items() for name in names}
+ON_BOTH_PATHS.add("tests/test_backup.py")
 ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 

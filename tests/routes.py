@@ -23,6 +23,7 @@ from tests.cases import (
     LEADS,
     LIMITS,
     LOOK,
+    NEW_PASSWORD,
     NOBODY,
     NOTE,
     NOTED,
@@ -101,10 +102,12 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:job_new_size": (post(NOBODY), post(LEADS, query={"set": "set_id"}, says=200)),
     "labeling:job_detail": (get(LEADS), get(LEADS, job_id="waiting_job"), get(LEADS, job_id="group_job")),
     "labeling:job_close": (post(LEADS),),
+    "labeling:job_raters": (post(LEADS),),
     "labeling:job_start": (post(LEADS, job_id="waiting_job"),),
     "api_jobs": (get(LEADS), post(LEADS, {"name": "November", "set": "calibration", "raters": ["mara"]})),
     "api_job": (get(LEADS), get(LEADS, job_id="closed_job")),
     "api_job_close": (post(LEADS),),
+    "api_job_raters": (post(LEADS, {"raters": []}),),
     "api_job_start": (post(LEADS, job_id="waiting_job"),),
     "api_job_next": (
         post(RATERS),
@@ -140,6 +143,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:note_settle": SETTLE,
     "labeling:workspace": (get(LEADS), post(LEADS, {"comment_required": "on"})),
     "labeling:workspace_log": (get(LEADS),),
+    "labeling:password": (get(SIGNED_IN), post(SIGNED_IN, NEW_PASSWORD)),
     "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
     "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),
     "api_rubric_guidelines": (get(AUTHORS), post(AUTHORS, GUIDELINE)),
@@ -151,7 +155,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
+    "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
     "api_sets": (get(LEADS),),
+    "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),
     # ---- tokens
@@ -265,7 +271,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done
-    "api_run_resume": (post(LEADS, run_id="paused_run"),),
+    "api_run_resume": (post(LEADS, run_id="paused_run", says=409),),  # it began at another endpoint
     "api_run_cancel": (post(LEADS, run_id="paused_run"),),
     "api_prompt_preview": (post(AUTHORS, {"chat": "chat-2"}, says=200),),
     "api_prompt_tries": (

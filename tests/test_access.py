@@ -5,6 +5,7 @@ The rows are in tests/routes.py, what they act on in tests/world.py.
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
 LEAD_ON = ("home", "login", "alignment:chat_newest")  # to the page that is meant
+ENDS_SESSION = ("logout", "labeling:password")
 UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"
 
@@ -58,7 +60,7 @@ def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World, pers
     for name, case in ALL:
         url = address(name, case, world.args)
         with rolled_back():
-            client = world.client(person) if name == "logout" else signed_in
+            client = world.client(person) if name in ENDS_SESSION else signed_in
             answer = call(client, url, case, world)
         if not as_it_should(answer, name, case, person):
             allowed = "may" if case.allows(person) else "may not"
@@ -97,7 +99,7 @@ def test_what_there_is_not_is_a_404_for_everybody(world: World, person: str) -> 
             continue
         for arg in routes.get(name, ()):
             unknown = UNKNOWN_TEXT if isinstance(world.args.get(arg, ""), str) else UNKNOWN_ID
-            url = url_of(name, world.args, {**case.args, arg: unknown})
+            url = address(name, replace(case, args={**case.args, arg: unknown}), world.args)
             answer = call(client, url, case, world)
             if answer.status_code != 404:
                 found.append(f"{case.method} {url} ({name}): {answer.status_code}")

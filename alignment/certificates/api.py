@@ -8,7 +8,6 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.certificates.core.signatures import key_id
 from alignment.certificates.queries.certificates import (
@@ -27,7 +26,7 @@ from alignment.certificates.services.certificates import (
     certificate_revoke,
 )
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PostPermission, StrictInput, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, PostPermission, StrictInput, problem, validated
 from common.problems import InputProblem
 from evaluation.core.hashing import canonical
 from evaluation.runs.queries.runs import runs_open_to
@@ -133,7 +132,7 @@ class CertificateList(PostPermission):
         return Response(CertificateOutput(certificate_json(row)).data, status=status.HTTP_201_CREATED)
 
 
-class CertificateDetail(APIView):
+class CertificateDetail(ApiView):
     """One certificate."""
 
     permission_classes = [SeesJudge]
@@ -145,7 +144,7 @@ class CertificateDetail(APIView):
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
-class CertificateRevoke(APIView):
+class CertificateRevoke(ApiView):
     """Revocation of a certificate."""
 
     permission_classes = [Releases]
@@ -166,7 +165,7 @@ class CertificateRevoke(APIView):
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
-class CertificateVerify(APIView):
+class CertificateVerify(ApiView):
     """Verification of a certificate."""
 
     permission_classes = [SeesJudge]
@@ -197,7 +196,7 @@ class CertificateVerify(APIView):
         )
 
 
-class CertificateKeys(APIView):
+class CertificateKeys(ApiView):
     """Keys to verify certificates without this workbench."""
 
     permission_classes = [SeesJudge]

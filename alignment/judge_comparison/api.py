@@ -1,46 +1,48 @@
 """API of the engine league: the document, and its figures as a table."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.judge_comparison.queries.comparison import league_document
 from alignment.judge_comparison.queries.page import HEAD, league_rows
 from alignment.judge_comparison.queries.run_selection import league_choice
-from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, DownloadView
+from common.api import INVALID, NO_ACCESS, ApiView, DownloadView, QueryInput, choice_parameter
 from common.downloads import table_file
-from labeling.models.chats import ChatSet
+from labeling.models.chats import ChatSet, Split
 from labeling.people.api.permissions import SeesJudge
 
-PARAMETERS = [
-    OpenApiParameter(
-        "run",
-        OpenApiTypes.INT,
-        many=True,
-        description="two to six finished runs of the set; default: the newest of each engine and model "
-        "with enough verdicts",
-    ),
-    OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"]),
-]
+
+class LeagueQuery(QueryInput):
+    """The compared runs and their chats."""
+
+    run = serializers.ListField(
+        child=serializers.IntegerField(min_value=1),
+        required=False,
+        help_text="Two to six finished runs of the set. Default: the newest of each engine and model "
+        "with enough verdicts.",
+    )
+    split = choice_parameter("split", Split.values)
+
+
 RESPONSES: dict[int, Any] = {400: INVALID, **NO_ACCESS}
 
 
-class SetLeague(APIView):
+class SetLeague(ApiView):
     """Engine league of a chat set."""
 
     permission_classes = [SeesJudge]
+    query_classes: ClassVar = {"GET": LeagueQuery}
 
     @extend_schema(
         operation_id="set_league",
-        parameters=PARAMETERS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
             **RESPONSES,
@@ -55,10 +57,10 @@ class SetLeagueTable(DownloadView):
     """Engine league of a chat set for spreadsheets."""
 
     permission_classes = [SeesJudge]
+    query_classes: ClassVar = {"GET": LeagueQuery}
 
     @extend_schema(
         operation_id="set_league_csv",
-        parameters=PARAMETERS,
         responses={(200, "text/csv"): OpenApiTypes.STR, **RESPONSES},
     )
     def get(self, request: Request, set_id: int) -> HttpResponse:
@@ -69,7 +71,7 @@ class SetLeagueTable(DownloadView):
 def _document(request: Request, set_id: int) -> dict[str, Any]:
     chat_set = get_object_or_404(ChatSet, pk=set_id)
     query: QueryDict = request.query_params
-    choice = found_or_404(league_choice(chat_set, query=query, user=request.user))
-    if choice.problem:
-        raise ValidationError({"run": choice.problem})
+    choice = league_choice(chat_set, query=query, user=request.user)
+    if choice is None or choice.problem:
+        raise ValidationError({"run": choice.problem if choice else "Name finished runs of this chat set."})
     return league_document(choice)

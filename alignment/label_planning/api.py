@@ -1,21 +1,18 @@
 """API of label planning and sampling, for leads."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from alignment.comparison.api import REPORT_PARAMETERS
+from alignment.comparison.api import PartQuery, ReportView
 from alignment.comparison.core.codes import CONSENSUS
-from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.forms import LARGEST_SEED, random_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
@@ -29,14 +26,11 @@ from alignment.label_planning.services.sample_preview import (
 from alignment.statistics.label_needs import Need
 from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
-from evaluation.runs.queries.runs import runs_open_to
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User
 from labeling.people.api.permissions import ManagesLabeling, SeesJudge
 from labeling.people.queries.visibility import labels_too
-
-PARAMETERS = [one for one in REPORT_PARAMETERS if one.name != "against"]
 
 
 class DrawInput(serializers.Serializer[Any]):
@@ -68,14 +62,34 @@ class DrawInput(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(default=False, help_text="Return only the preview.")
 
 
-class LabelPlan(APIView):
-    """Missing labels of each decision."""
+class DrawnOutput(serializers.Serializer[Any]):
+    """A sampled chat set; `again` if the same `client_id` has sampled it before."""
+
+    id = serializers.IntegerField()
+    set = serializers.CharField()
+    chats = serializers.IntegerField()
+    again = serializers.BooleanField()
+
+
+class PlanView(ReportView):
+    """A route on the labels of the chats that the query selects."""
 
     permission_classes = [SeesJudge, ManagesLabeling]
+    query_classes: ClassVar = {"GET": PartQuery, "POST": PartQuery}
+
+    def plan_scope(self, run_id: int) -> Scope:
+        """Return the selected chats, compared with the consensus. Raises Http404."""
+        run = self.run(run_id)
+        if run.chat_set is None:
+            raise Http404
+        return replace(self.scope(run.chat_set, run), against=CONSENSUS)
+
+
+class LabelPlan(PlanView):
+    """Missing labels of each decision."""
 
     @extend_schema(
         operation_id="label_plan",
-        parameters=PARAMETERS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Needs by criterion, labels by topic"),
             **NO_ACCESS,
@@ -83,7 +97,7 @@ class LabelPlan(APIView):
     )
     def get(self, request: Request, run_id: int) -> Response:
         """Labels that each criterion's decisions need, and labels by topic over all criteria."""
-        scope = _scope(request, run_id)
+        scope = self.plan_scope(run_id)
         topics = topic_labels(scope, criteria=scope.criteria, user=cast(User, request.user))
         return Response(
             {
@@ -95,25 +109,22 @@ class LabelPlan(APIView):
         )
 
 
-class LabelDraws(APIView):
+class LabelDraws(PlanView):
     """Samples of chats to label."""
-
-    permission_classes = [SeesJudge, ManagesLabeling]
 
     @extend_schema(
         operation_id="label_draw",
-        parameters=PARAMETERS,
         request=DrawInput,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The preview, or the set sampled before"),
-            201: OpenApiResponse(OpenApiTypes.OBJECT, description="The set"),
+            201: DrawnOutput,
             400: INVALID,
             **NO_ACCESS,
         },
     )
     def post(self, request: Request, run_id: int) -> Response:
         """Sample a chat set, or with `dry_run` return the preview."""
-        scope, user = _scope(request, run_id), cast(User, request.user)
+        scope, user = self.plan_scope(run_id), cast(User, request.user)
         body = validated(DrawInput, request.data)
         sample = _sample(scope, user, body)
         try:
@@ -124,20 +135,12 @@ class LabelDraws(APIView):
         except InputProblem as problem:
             raise ValidationError({"detail": str(problem)}) from problem
         answer = {
-            "set": created.chat_set.pk,
-            "name": created.chat_set.name,
+            "id": created.chat_set.pk,
+            "set": created.chat_set.name,
             "chats": created.chat_set.members.count(),
             "again": created.again,
         }
         return Response(answer, status=status.HTTP_200_OK if created.again else status.HTTP_201_CREATED)
-
-
-def _scope(request: Request, run_id: int) -> Scope:
-    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-    scope = requested_scope(run.chat_set, run, request.query_params, request.user)
-    if scope is None or run.chat_set_id is None:
-        raise Http404
-    return replace(scope, against=CONSENSUS)
 
 
 def _sample(scope: Scope, user: User, body: dict[str, Any]) -> SampleRequest:

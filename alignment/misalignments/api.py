@@ -1,19 +1,21 @@
 """API of disagreements: list, read, triage and undo."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.comparison.core.outcomes import Outcome
 from alignment.misalignments.queries.detail import hostile_flags
 from alignment.misalignments.queries.misalignment_list import (
+    ME,
+    NOBODY,
     STATES,
     UNTRIAGED,
     DisagreementSelection,
@@ -34,10 +36,29 @@ from alignment.misalignments.services import (
     misalignment_undo,
 )
 from alignment.models.misalignments import Misalignment, TriageChange
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    PagedList,
+    QueryInput,
+    choice_parameter,
+    problem,
+    row_parameter,
+    validated,
+)
 from common.problems import InputProblem
+from evaluation.models.runs import Run
+from evaluation.runs.queries.runs import runs_open_to
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import SeesJudge, WritesTexts
+
+NO_RUN: dict[str, Any] = dict.fromkeys(
+    ("does_not_exist", "incorrect_type"), "run must be the number of a run that you can see."
+)
 
 
 class SeesAndTriages(SeesJudge):
@@ -113,22 +134,40 @@ class MisalignmentWhole(MisalignmentOutput):
         return Misalignment.Cause.INJECTION.value if hostile_flags(row.item, row.verdict) else ""
 
 
-FILTERS = [
-    OpenApiParameter("criterion", str, description="A criterion's key."),
-    OpenApiParameter("cause", str, enum=[*Misalignment.Cause.values, UNTRIAGED]),
-    OpenApiParameter("state", str, enum=list(STATES), description="Default: all that are not closed."),
-    OpenApiParameter("owner", str, description="A user's name, me or nobody."),
-    OpenApiParameter("run", int, description="Found in this run."),
-    OpenApiParameter("set", int, description="Found in a run over this chat set."),
-    OpenApiParameter("limit", int),
-    OpenApiParameter("offset", int),
-]
+class OpenRun(serializers.PrimaryKeyRelatedField[Run]):
+    """A run that the user may open."""
+
+    def get_queryset(self) -> QuerySet[Run]:
+        """Return these runs."""
+        return runs_open_to(self.context["request"].user)
+
+
+class DisagreementQuery(QueryInput):
+    """Filters of disagreements."""
+
+    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
+    cause = choice_parameter("cause", [*Misalignment.Cause.values, UNTRIAGED])
+    state = choice_parameter(
+        "state", [state for state in STATES if state], help_text="Default: all that are not closed."
+    )
+    owner = serializers.CharField(required=False, help_text="A user's name, me or nobody.")
+    run = OpenRun(
+        queryset=Run.objects.all(), required=False, help_text="Found in this run.", error_messages=NO_RUN
+    )
+    set = row_parameter(
+        "chat set", ChatSet.objects.all(), "name", help_text="Found in a run over this chat set."
+    )
+
+    def validate_owner(self, owner: str) -> str:
+        """Refuse a name that no account has."""
+        if owner not in (ME, NOBODY) and not User.objects.filter(username=owner).exists():
+            raise serializers.ValidationError(f"There is no owner {owner!r}.")
+        return owner
 
 
 @extend_schema_view(
     get=extend_schema(
         operation_id="misalignments",
-        parameters=FILTERS,
         responses={200: MisalignmentOutput(many=True), **NO_ACCESS},
     )
 )
@@ -136,6 +175,7 @@ class MisalignmentList(PagedList[Any]):
     """Disagreements in chats that you can see: {count, next, previous, results}."""
 
     permission_classes = [SeesJudge]
+    query_classes: ClassVar = {"GET": DisagreementQuery}
     serializer_class = MisalignmentOutput
     queryset = Misalignment.objects.all()  # for the OpenAPI schema: get_queryset counts rows
     page_style = "offset"
@@ -145,7 +185,12 @@ class MisalignmentList(PagedList[Any]):
     def get_queryset(self) -> Any:
         """Return the disagreements that the query selects, in the order of the page."""
         user = cast(User, self.request.user)
-        only = MisalignmentFilter.read(self.request.query_params)
+        only = MisalignmentFilter(
+            **{name: self.query[name] for name in ("cause", "state", "owner") if name in self.query},
+            criterion=self.query["criterion"].key if "criterion" in self.query else "",
+            run=self.query["run"].pk if "run" in self.query else 0,
+            chat_set=self.query["set"].pk if "set" in self.query else 0,
+        )
         shown = misalignments_listed(user=user, without=hidden_runs(user=user))
         return DisagreementSelection(shown, only, user=user)
 
@@ -154,7 +199,7 @@ class MisalignmentList(PagedList[Any]):
         return super().results(misalignment_rows(page))
 
 
-class MisalignmentDetail(APIView):
+class MisalignmentDetail(ApiView):
     """One disagreement."""
 
     permission_classes = [SeesAndTriages]
@@ -187,7 +232,7 @@ class MisalignmentDetail(APIView):
         return _detail(request, misalignment_id)
 
 
-class MisalignmentUndo(APIView):
+class MisalignmentUndo(ApiView):
     """Undo of the last triage change."""
 
     permission_classes = [WritesTexts]

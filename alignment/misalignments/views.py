@@ -6,7 +6,6 @@ from typing import Any, cast
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.misalignments.queries.causes import cause_rows, to_refine
@@ -31,7 +30,6 @@ PAGE = 50
 
 
 @permission_or_404("labeling.see_judge")
-@never_cache  # back from an adjudication the counts have changed
 @require_http_methods(["GET", "HEAD", "POST"])
 def misalignment_list(request: HttpRequest) -> HttpResponse:
     """Show the disagreements that the query string selects; a POST scans small runs that still wait."""
@@ -58,7 +56,6 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
-@never_cache
 @require_safe
 def misalignment_counts(request: HttpRequest) -> HttpResponse:
     """Show the counts of the list in the same filter: the fragment that replaces them after a change."""

@@ -2,15 +2,15 @@
 
 from django.db import models
 
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, WorkerLease
 from labeling.models.chats import ChatSet
 
 
 class Report(models.Model):
     """An immutable document; the same labels, run and options give the same row.
 
-    Documents of kind `report` have a URL and are kept for good. Others are replaced by a newer document on
-    the same subject.
+    Documents of kind `report` have a URL. A shared one is kept for good; every other document is replaced by
+    a newer one on the same subject.
     """
 
     class Kind(models.TextChoices):
@@ -43,6 +43,8 @@ class Report(models.Model):
     body = models.JSONField()
     # What the briefs of a debate changed; null without a debate, or until the direct run exists.
     briefs = models.JSONField(null=True, blank=True)
+    # A report that somebody linked, stored by a command or certified.
+    shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -51,3 +53,30 @@ class Report(models.Model):
 
     def __str__(self) -> str:
         return f"Report {self.pk}"
+
+
+class ReportRefresh(models.Model):
+    """A report that waits for a worker, one row a subject; the row is deleted once the report is stored."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "Waiting for a worker"
+        WORKING = "working", "Being computed"
+        FAILED = "failed", "Failed"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    # The part of the run: the scope's other fields, with days as ISO texts.
+    part = models.JSONField()
+    subject = models.CharField(max_length=64)
+    # Whether its result is a shared report.
+    share = models.BooleanField(default=False)
+    state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
+    tries = models.PositiveSmallIntegerField(default=0)
+    lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    rung_at = models.DateTimeField(null=True, blank=True)
+    asked_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["subject"], name="report_refresh_subject")]
+
+    def __str__(self) -> str:
+        return f"Refresh {self.pk} of run {self.run_id}"

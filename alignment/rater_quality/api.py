@@ -1,20 +1,21 @@
 """API of rater quality, for leads."""
 
+from typing import ClassVar
+
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.rater_quality.queries.answers import scope_labels
 from alignment.rater_quality.queries.scope import quality_scope
 from alignment.rater_quality.queries.table import quality_document
 from common.access import found_or_404
-from common.api import NO_ACCESS
+from common.api import NO_ACCESS, ApiView, QueryInput, row_parameter
+from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import ManagesLabeling
 
 SCHEMA = extend_schema(
-    parameters=[OpenApiParameter("criterion", OpenApiTypes.STR, description="only this criterion, by key")],
     responses={
         200: OpenApiResponse(
             OpenApiTypes.OBJECT, description="Raters, pairs and criteria with n, value, low and high"
@@ -24,10 +25,21 @@ SCHEMA = extend_schema(
 )
 
 
-class SetQuality(APIView):
-    """Rater quality in a chat set."""
+class QualityQuery(QueryInput):
+    """The criterion to report on."""
+
+    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
+
+
+class QualityView(ApiView):
+    """A route on the quality of raters."""
 
     permission_classes = [ManagesLabeling]
+    query_classes: ClassVar = {"GET": QualityQuery}
+
+
+class SetQuality(QualityView):
+    """Rater quality in a chat set."""
 
     @SCHEMA
     def get(self, request: Request, set_id: int) -> Response:
@@ -35,10 +47,8 @@ class SetQuality(APIView):
         return _answer(request, set_id=set_id)
 
 
-class JobQuality(APIView):
+class JobQuality(QualityView):
     """Rater quality in a labelling job."""
-
-    permission_classes = [ManagesLabeling]
 
     @SCHEMA
     def get(self, request: Request, job_id: int) -> Response:

@@ -150,7 +150,11 @@ def _about(scope: QualityScope) -> dict[str, Any]:
         "csv_url": scope.url("raters_csv", criterion=scope.only),
         "json_url": scope.api_url,
         "filters": [_criterion_filter(scope)],
-        "notices": demo_notices(chat_set=scope.chat_set) + _carried_notices(scope),
+        "notices": [
+            *demo_notices(chat_set=scope.chat_set),
+            *_carried_notices(scope),
+            *(row.words for row in scope.dropped),
+        ],
     }
 
 

@@ -1,42 +1,56 @@
 """API of the alignment report: of a run, of a chat set, and stored ones as document and table."""
 
-from typing import Any
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, TypeVar
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from alignment.comparison.api import REPORT_PARAMETERS
-from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.api import ReportView
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.csv_rows import HEAD
 from alignment.reports.queries.chat_lists import listed
-from alignment.reports.queries.reports import alignment_report
+from alignment.reports.queries.reports import alignment_report, report_json
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_json
+from alignment.reports.services import ReportRefused, report_share
 from common.access import found_or_404
-from common.api import FORBIDDEN, NO_ACCESS, DownloadView
+from common.api import NO_ACCESS, ApiView, DownloadView
 from common.downloads import table_file
-from evaluation.models.runs import Run
-from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.people.api.permissions import SeesJudge
 
 REPORT_SCHEMA = extend_schema(
-    parameters=REPORT_PARAMETERS,
     responses={
         200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`"),
-        403: FORBIDDEN,
-        404: OpenApiResponse(description="Run, set or rater not found, or no permission."),
+        **NO_ACCESS,
     },
 )
 
 
-class RunReport(APIView):
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def share_schema(operation: str) -> Callable[[F], F]:
+    """Return the schema of a request that stores a report."""
+    return extend_schema(
+        operation_id=operation,
+        request=None,
+        responses={
+            201: OpenApiResponse(OpenApiTypes.OBJECT, description="The report, with its `id`"),
+            202: OpenApiResponse(description="A worker computes the report. Repeat the request later."),
+            400: OpenApiResponse(description="The run is in progress, or there are no chats."),
+            **NO_ACCESS,
+        },
+    )
+
+
+class RunReport(ReportView):
     """Alignment report of a run."""
 
     permission_classes = [SeesJudge]
@@ -44,11 +58,17 @@ class RunReport(APIView):
     @REPORT_SCHEMA
     def get(self, request: Request, run_id: int) -> Response:
         """Agreement of a run's judge with the raters, by criterion."""
-        run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-        return _report(request, run.chat_set, run)
+        run = self.run(run_id)
+        return _report(self.scope(run.chat_set, run), request)
+
+    @share_schema("run_report_share")
+    def post(self, request: Request, run_id: int) -> Response:
+        """Store the report under an id that stays. 202 while a worker computes it: repeat the request."""
+        run = self.run(run_id)
+        return _share(self.scope(run.chat_set, run), request)
 
 
-class SetReport(APIView):
+class SetReport(ReportView):
     """Agreement between the raters of a chat set."""
 
     permission_classes = [SeesJudge]
@@ -56,10 +76,15 @@ class SetReport(APIView):
     @REPORT_SCHEMA
     def get(self, request: Request, set_id: int) -> Response:
         """Agreement between the raters of a chat set, by criterion."""
-        return _report(request, get_object_or_404(ChatSet, pk=set_id), None)
+        return _report(self.scope(get_object_or_404(ChatSet, pk=set_id), None), request)
+
+    @share_schema("set_report_share")
+    def post(self, request: Request, set_id: int) -> Response:
+        """Store the report under an id that stays."""
+        return _share(self.scope(get_object_or_404(ChatSet, pk=set_id), None), request)
 
 
-class StoredReport(APIView):
+class StoredReport(ApiView):
     """A stored report."""
 
     permission_classes = [SeesJudge]
@@ -91,12 +116,18 @@ class StoredReportTable(DownloadView):
         return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 
-def _report(request: Request, chat_set: ChatSet | None, run: Run | None) -> Response:
-    scope = found_or_404(requested_scope(chat_set, run, request.query_params, request.user))
+def _report(scope: Scope, request: Request) -> Response:
+    return Response(_visible(alignment_report(scope), scope, request))
+
+
+def _share(scope: Scope, request: Request) -> Response:
     try:
-        return Response(_visible(alignment_report(scope), scope, request))
-    except UnknownRater as error:
-        raise Http404 from error
+        row = report_share(scope)
+    except ReportRefused as problem:
+        raise ValidationError({"run": str(problem)}) from problem
+    if row is None:
+        return Response({"state": "open"}, status=HTTPStatus.ACCEPTED)
+    return Response(_visible(report_json(row, scope), scope, request), status=HTTPStatus.CREATED)
 
 
 def _visible(report: dict[str, Any], scope: Scope, request: Request) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
@@ -22,13 +22,15 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.run_choice import HUMAN_ONLY, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.views import run_and_scope, scope_or_404, unknown_rater_404
-from alignment.reports.core.csv_rows import HEAD
+from alignment.reports.core.csv_rows import HEAD, csv_rows
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, cell_title, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
-from alignment.reports.queries.reports import alignment_report
+from alignment.reports.queries.reports import is_running
+from alignment.reports.queries.shown import ShownReport, is_waiting, refresh_of, shown_report
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_page
+from alignment.reports.services import ReportRefused, report_share, report_update
 from common.access import found_or_404, permission_or_404
 from common.downloads import table_file
 from evaluation.models.runs import Run
@@ -48,24 +50,91 @@ def report_list(request: HttpRequest) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 @unknown_rater_404
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Show the alignment report of a run."""
+    """Show the alignment report of a run; the newest stored one if labels have changed since."""
     run, scope = run_and_scope(request, run_id)
+    shown = shown_report(scope, user=request.user)
+    if shown.report is None:
+        return render(request, "alignment/reports/waiting.html", _state(scope, shown))
     leads = request.user.has_perm("labeling.release_prompts") and scope.against == CONSENSUS
-    report = alignment_report(scope)
     more = baselines_page(scope, baselines_get(scope, wait=False))
     if leads and not certifiable(run):
-        more |= _certify(report, scope)
-    return _report(request, scope, report, **more)
+        more |= _certify(shown, scope)
+    return _report(request, scope, shown, **more)
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 @unknown_rater_404
 def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """Show the agreement between raters on a set, without a judge."""
     scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
-    return _report(request, scope, alignment_report(scope))
+    return _report(request, scope, shown_report(scope, user=request.user))
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+@unknown_rater_404
+def report_state(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Show whether a worker still computes the report: the fragment that reloads the page at the end."""
+    _, scope = run_and_scope(request, run_id)
+    refresh = refresh_of(scope)
+    state = _state(scope, ShownReport(None, refresh=refresh))
+    answer = render(request, "alignment/reports/_state.html", state)
+    if not is_waiting(refresh):
+        answer.headers["HX-Refresh"] = "true"
+    return answer
+
+
+@permission_or_404("labeling.see_judge")
+@require_POST
+@unknown_rater_404
+def report_update_run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Compute the report anew, for all its readers; a worker does it where it takes long."""
+    run, scope = run_and_scope(request, run_id)
+    try:
+        report_update(scope)
+    except ReportRefused as problem:
+        messages.error(request, f"Not updated: {problem}.")
+    return redirect(reverse("alignment:report_run", args=[run.pk]) + scope_query(scope))
+
+
+@permission_or_404("labeling.see_judge")
+@require_POST
+@unknown_rater_404
+def report_share_run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Store the report of a run under a link that stays."""
+    run, scope = run_and_scope(request, run_id)
+    return _share(request, scope, reverse("alignment:report_run", args=[run.pk]))
+
+
+@permission_or_404("labeling.see_judge")
+@require_POST
+@unknown_rater_404
+def report_share_set(request: HttpRequest, set_id: int) -> HttpResponse:
+    """Store the report of a set under a link that stays."""
+    scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
+    return _share(request, scope, reverse("alignment:report_set", args=[set_id]))
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+@unknown_rater_404
+def report_table_run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Download the report that the page of a run shows, as CSV."""
+    run, scope = run_and_scope(request, run_id)
+    return _table(request, scope, f"alignment-report-run-{run.pk}.csv")
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+@unknown_rater_404
+def report_table_set(request: HttpRequest, set_id: int) -> HttpResponse:
+    """Download the report on a set, as CSV."""
+    scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
+    return _table(request, scope, f"alignment-report-set-{set_id}.csv")
 
 
 @permission_or_404("labeling.see_judge")
@@ -165,13 +234,60 @@ def _not_default(query: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in query.items() if value and (name, value) != ("against", CONSENSUS)}
 
 
-def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: Any) -> HttpResponse:
-    context = report_page(report, scope, user=request.user)
+def _report(request: HttpRequest, scope: Scope, shown: ShownReport, **more: Any) -> HttpResponse:
+    report = shown.report or {}
+    context = report_page(report, scope, user=request.user) | _state(scope, shown)
     return render(request, "alignment/reports/report.html", context | more)
 
 
-def _certify(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
+def _state(scope: Scope, shown: ShownReport) -> dict[str, Any]:
+    """Return what the page says about the state of the report, with the addresses of its actions."""
+    names: tuple[str, ...] = ("share", "table")
+    of = [scope.chat_set.pk] if scope.chat_set else []
+    which = "set" if scope.run is None else "run"
+    if scope.run is not None:
+        names, of = (*names, "update"), [scope.run.pk]
+    urls = {f"{name}_url": _address(f"{name}_{which}", of, scope) for name in names}
+    if scope.run is not None:
+        urls["state_url"] = _address("state", of, scope)
+    return urls | {
+        "run": scope.run,
+        "changed": shown.changed,
+        "refresh": shown.refresh,
+        "waits": is_waiting(shown.refresh),
+        "can_share": not is_running(scope),
+    }
+
+
+def _address(name: str, of: list[int], scope: Scope) -> str:
+    return reverse(f"alignment:report_{name}", args=of) + scope_query(scope)
+
+
+def _share(request: HttpRequest, scope: Scope, page: str) -> HttpResponse:
+    """Redirect to the stored report, or back to the page while a worker computes it."""
+    try:
+        row = report_share(scope)
+    except ReportRefused as problem:
+        messages.error(request, f"Not shared: {problem}.")
+        return redirect(page + scope_query(scope))
+    if row is None:
+        messages.info(request, "A worker computes this report. Share it again once it is shown.")
+        return redirect(page + scope_query(scope))
+    return redirect("alignment:report_stored", row.pk)
+
+
+def _table(request: HttpRequest, scope: Scope, name: str) -> HttpResponse:
+    shown = shown_report(scope, user=request.user)
+    if shown.report is None:
+        raise Http404
+    return table_file(csv_rows(shown.report, pin=shown.pin), HEAD, name=name)
+
+
+def _certify(shown: ShownReport, scope: Scope) -> dict[str, Any]:
     """Return the form that issues a certificate on this report, and its headline; or why there is none."""
+    report = shown.report or {}
+    if shown.changed:
+        return {"certify_problem": "labels have changed since this report, so update it first"}
     if problem := nothing_to_certify(report):
         return {"certify_problem": problem}
     return {"certify": IssueForm(initial={"split": scope.split}), "certify_says": headline(uses_of(report))}

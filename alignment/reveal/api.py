@@ -6,12 +6,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.reveal.queries import ShownVerdict
 from alignment.reveal.services import JudgeView, judge_view_reveal
 from common.access import found_or_404
-from common.api import NO_ACCESS
+from common.api import NO_ACCESS, ApiView
 from labeling.models.people import User
 from labeling.people.api.permissions import LabelsChats
 from labeling.people.services.roles import rater_for
@@ -35,7 +34,7 @@ class JudgeViewOutput(serializers.Serializer[JudgeView]):
     verdicts: Any = ShownVerdictOutput(many=True)
 
 
-class RevealApi(APIView):
+class RevealApi(ApiView):
     """The judge's verdicts, shown to the rater."""
 
     permission_classes = [LabelsChats]

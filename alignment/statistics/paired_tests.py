@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import bdtrc, betainc, ndtri, stdtr
 
 from alignment.statistics.estimates import Interval
@@ -241,6 +240,8 @@ def _bound(first: float, second: float, n: float, *, z: float, towards: int) -> 
 
     def away(at: float) -> float:
         return float(tango_z(first, second, n, at=at)) - z
+
+    from scipy.optimize import brentq  # here: the start of the web server does not wait for it
 
     return float(brentq(away, *sorted((observed, end)), xtol=1e-10))
 

@@ -11,8 +11,7 @@ from typing import Any, BinaryIO, Literal, Self
 
 import httpx2
 
-from evaluation.gateway.client import CONNECT_TIMEOUT, MAX_REPLY_BYTES
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 from evaluation.gateway.throttle import EndpointDown
 

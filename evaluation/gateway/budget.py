@@ -14,8 +14,8 @@ from common.problems import InputProblem
 from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, highest_cost
+from evaluation.gateway.replies import Kind
 from evaluation.models.runs import Attempt, Run, WorkerLease
 
 # How the error of a run paused by its budget begins.

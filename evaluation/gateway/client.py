@@ -10,15 +10,10 @@ from typing import Any, Protocol, Self
 
 import aiohttp
 import httpx2
-from openai import DefaultAioHttpClient
 
-from evaluation.gateway.endpoints import Endpoint
-from evaluation.gateway.replies import Kind, Outcome, read_reply
+from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
+from evaluation.gateway.replies import Outcome, read_reply
 
-__all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome"]
-
-MAX_REPLY_BYTES = 1_000_000
-CONNECT_TIMEOUT = 10.0
 _UNREACHABLE = "the endpoint cannot be reached or broke off"
 COMPLETIONS = "/chat/completions"
 
@@ -90,6 +85,8 @@ class EndpointClient:
         self._headers = httpx2.Headers(headers | endpoint.headers)
 
     async def __aenter__(self) -> Self:
+        from openai import DefaultAioHttpClient  # here: takes a second, and pages never call a model
+
         # The SDK's transport is bound to the running loop, so it is made here and not in __init__.
         base_url = self._endpoint.base_url
         if not base_url and self._locate:

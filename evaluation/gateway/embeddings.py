@@ -15,11 +15,10 @@ from evaluation.core.hashing import text_hash
 from evaluation.core.tokens import CHARS_A_TOKEN
 from evaluation.core.types import PromptMessage, Request, Vector
 from evaluation.gateway.budget import BudgetReached, worst_cost
-from evaluation.gateway.client import Outcome
 from evaluation.gateway.ledger import Ask, Ended, OpenedCall, call_key, storable
 from evaluation.gateway.model import ASKED_ELSEWHERE_SECONDS, Gateway, GatewayModel, reply_state
 from evaluation.gateway.prices import cost
-from evaluation.gateway.replies import read_reply
+from evaluation.gateway.replies import Outcome, read_reply
 from evaluation.gateway.retries import decide, is_lasting
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.prompts import TextVector

@@ -7,6 +7,8 @@ from urllib.parse import SplitResult, urlsplit
 from common.problems import InputProblem
 from evaluation.gateway.embedded import model_sha256
 
+MAX_REPLY_BYTES = 1_000_000
+CONNECT_TIMEOUT = 10.0  # seconds
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 _API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -59,6 +61,17 @@ def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
         raise EndpointError("OPENAI_BASE_URL may hold ?api-version=… after its path, and no other ?")
     url = normalise_base_url(address)
     return Endpoint(id=url, base_url=url, api_key=key, embedded=False, query=query)
+
+
+def endpoint_name(endpoint: str) -> str:
+    """Return an endpoint's id as users know it.
+
+    Examples
+    --------
+    >>> endpoint_name("embedded:5f3c"), endpoint_name("https://api.openai.com/v1")
+    ('the embedded model', 'https://api.openai.com/v1')
+    """
+    return "the embedded model" if endpoint.startswith("embedded:") else endpoint
 
 
 def normalise_base_url(url: str) -> str:

@@ -15,7 +15,7 @@ from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.thinking import part_thinking
 from evaluation.core.types import Reply, ReplyState, Request, TokenLogprob
 from evaluation.gateway.budget import cost_without_answer, reserve, settle
-from evaluation.gateway.client import Outcome
+from evaluation.gateway.replies import Outcome
 from evaluation.gateway.rows import Row, rows_insert, rows_update
 from evaluation.models.runs import Attempt, ModelCall, TextBlock
 

@@ -20,8 +20,8 @@ from evaluation.gateway.budget import (
     token_limit,
     worst_cost,
 )
-from evaluation.gateway.client import EndpointClient, Outcome
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.endpoints import Endpoint, endpoint_name
 from evaluation.gateway.first_answers import FirstAnswers
 from evaluation.gateway.ledger import (
     STORED_STATES,
@@ -35,9 +35,11 @@ from evaluation.gateway.ledger import (
 )
 from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.refusals import lesson, redacted
+from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import Decision, decide
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
+from evaluation.models.runs import error_in_words
 
 # How often to look for an answer that another process requested.
 ASKED_ELSEWHERE_SECONDS = 0.5
@@ -191,8 +193,9 @@ class GatewayModel:
                 outcome, state, decision = ended
                 answered = answered or outcome.status == 200
                 if state is not None:
-                    # Engines recognise an empty answer by this prefix; a readable sentence follows.
-                    error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
+                    # Engines recognise an empty answer by its outcome's words.
+                    coded = f"{outcome.kind}: {outcome.error}"
+                    error = error_in_words(coded) if state == "failed" else outcome.error
                     tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
                     counts = (*(count or 0 for count in tokens), characters, repeated)
                     used = CallUsed(opened.call_id, False, *counts)
@@ -235,7 +238,7 @@ class GatewayModel:
         finally:
             gateway.outstanding.end()
         if decision.action == "stop":
-            raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
+            raise EndpointDown(f"{endpoint_name(gateway.endpoint.id)}: {outcome.error}", lasting=True)
         return outcome, state, decision
 
     async def _rejects_all(self, outcome: Outcome, request: Request) -> bool:

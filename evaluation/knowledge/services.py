@@ -13,6 +13,7 @@ from common.problems import FieldProblem, ImportProblem, shown
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit_import
 
 ENDING = ".md"
 
@@ -28,7 +29,7 @@ def knowledge_import(*, folder: Path) -> ImportResult:
     """
     files, others = _files(folder)
     counts = Counter(_store(folder, path) for path in files)
-    return ImportResult(
+    result = ImportResult(
         created=counts["created"],
         unchanged=counts["unchanged"],
         updated=counts["updated"],
@@ -37,6 +38,8 @@ def knowledge_import(*, folder: Path) -> ImportResult:
         if others
         else (),
     )
+    audit_import(what="knowledge", path=folder.resolve(), result=result)
+    return result
 
 
 def criterion_articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
-from common.problems import FieldProblem, InputProblem
+from common.problems import FieldProblem, InputProblem, shown
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.judges.core.spec import JudgeSpec, LayoutChoice, spec_from_json
@@ -13,6 +13,7 @@ from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.services.runs import RunChoice
 from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
 
 # Options of a judge, named like the recipe's fields; missing ones come from the profile or the default.
 JUDGE_OPTIONS = (
@@ -32,6 +33,16 @@ WINDOW_OPTIONS = ("window_tokens", "window_rule")
 RUN_OPTIONS = ("set", "criteria", "split", "limit", "replicate", "audit", "batch")
 # Options that a resumed run keeps.
 PLAN_OPTIONS = (*RUN_OPTIONS, "profile", *JUDGE_OPTIONS, *WINDOW_OPTIONS)
+
+
+def account(name: str | None) -> User | None:
+    """Return the account that `--by` names; None without the option. Raises InputProblem."""
+    if name is None:
+        return None
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise InputProblem(f"--by: there is no account {shown(name)}")
+    return user
 
 
 def add_plan_arguments(parser: ArgumentParser) -> None:

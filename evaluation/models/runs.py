@@ -122,6 +122,23 @@ class WorkerLease(models.Model):
         return self.worker
 
 
+class WorkerHeartbeat(models.Model):
+    """When a Celery worker was last heard of, busy or not; one row a worker, deleted when it stops in order.
+
+    The row without queues is the site's own: the readiness check writes it.
+    """
+
+    name = models.CharField(max_length=255)
+    queues = models.JSONField(default=list)
+    beat_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name"], name="workerheartbeat_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Unit(models.Model):
     """A planned piece of work: one chat and one group of criteria."""
 
@@ -274,6 +291,16 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.call_id} #{self.number}"
+
+
+def error_in_words(error: str) -> str:
+    """Return an error without the outcome's code at its beginning: codes are for programs of ours.
+
+    >>> error_in_words("not_json: the endpoint sent a web page")
+    'Not a completion: the endpoint sent a web page'
+    """
+    kind, colon, rest = error.partition(":")
+    return f"{Attempt.Outcome(kind).label}{colon}{rest}" if kind in Attempt.Outcome.values else error
 
 
 class Verdict(models.Model):

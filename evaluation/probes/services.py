@@ -75,7 +75,7 @@ def probe_prepare(
     """Return today's judge and its cases. Raises InputProblem."""
     criteria = chosen_criteria(chat_set, choice.criteria)
     suite = _suite(choice)
-    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
+    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, by=None)
     plan = probe_plan(row, max_in_flight=max_in_flight)
     if choice.altered and choice.altered[0] not in articles_read(list(plan.groups.values())):
         raise InputProblem(f"--altered: no chosen criterion reads the article {choice.altered[0]!r}")

@@ -2,20 +2,28 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
 
-from common.api import INVALID, NO_ACCESS, PagedList, PostPermission, field_error, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    ApiView,
+    PagedList,
+    PostPermission,
+    QueryInput,
+    choice_parameter,
+    field_error,
+    validated,
+)
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -25,7 +33,14 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import RunFilter, run_json, run_list, run_rows, runs_open_to
-from evaluation.runs.serializers import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
+from evaluation.runs.serializers import (
+    ResumeInput,
+    RunInput,
+    RunOutput,
+    RunRowOutput,
+    StartedOutput,
+    run_body,
+)
 from evaluation.runs.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.chats import ChatSet
@@ -42,18 +57,20 @@ class Refused(APIException):
     status_code = status.HTTP_409_CONFLICT
 
 
+class RunQuery(QueryInput):
+    """Filters of runs."""
+
+    purpose = choice_parameter(
+        "purpose",
+        Run.Purpose.values,
+        help_text="Only runs with this purpose. Tries are listed only with `purpose=try`.",
+    )
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="runs",
-        parameters=[
-            OpenApiParameter(
-                "purpose",
-                OpenApiTypes.STR,
-                enum=list(Run.Purpose.values),
-                description="Only runs with this purpose. Tries are listed only with `purpose=try`.",
-            )
-        ],
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs"), **NO_ACCESS},
+        responses={200: RunRowOutput(many=True), **NO_ACCESS},
     )
 )
 class RunList(PostPermission, PagedList[Run]):
@@ -61,10 +78,12 @@ class RunList(PostPermission, PagedList[Run]):
 
     permission_classes = [SeesJudge]
     post_permission = StartsRuns
+    query_classes: ClassVar = {"GET": RunQuery}
+    serializer_class = RunRowOutput
 
     def get_queryset(self) -> QuerySet[Run]:
         """Return the runs that this user may see and the query selects."""
-        only = RunFilter(purpose=self.request.query_params.get("purpose", ""))
+        only = RunFilter(purpose=self.query.get("purpose", ""))
         return run_list(only, among=runs_open_to(self.request.user))
 
     def results(self, page: Sequence[Run]) -> Any:
@@ -84,7 +103,7 @@ class RunList(PostPermission, PagedList[Run]):
         return Response(StartedOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
 
-class RunDetail(APIView):
+class RunDetail(ApiView):
     """One run."""
 
     permission_classes = [SeesJudge]
@@ -99,7 +118,7 @@ class RunDetail(APIView):
 
 def _action(
     name: str, action: Callable[..., Run], body: type[Serializer[Any]] | None = None
-) -> type[APIView]:
+) -> type[ApiView]:
     """Return a view for one action, so that the schema has an operation for each."""
 
     @extend_schema(
@@ -108,7 +127,7 @@ def _action(
         request=body,
         responses={200: RunOutput, **NO_ACCESS, 409: REFUSED} | ({400: INVALID} if body else {}),
     )
-    def post(self: APIView, request: Request, run_id: int) -> Response:
+    def post(self: ApiView, request: Request, run_id: int) -> Response:
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
         options = validated(body, request.data) if body else {}
         try:
@@ -119,7 +138,7 @@ def _action(
             raise ValidationError({"budget_usd": [str(problem)]}) from problem
         return Response(run_body(run))
 
-    return type(f"Run{name.title()}", (APIView,), {"permission_classes": [StartsRuns], "post": post})
+    return type(f"Run{name.title()}", (ApiView,), {"permission_classes": [StartsRuns], "post": post})
 
 
 RunPause = _action("pause", run_pause)

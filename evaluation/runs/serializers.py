@@ -107,6 +107,24 @@ class StartedOutput(RowOutput[Run]):
         fields = ("id", "state", "units")
 
 
+class RunRowOutput(serializers.Serializer[Any]):
+    """A run in a list."""
+
+    id = serializers.IntegerField()
+    set = serializers.CharField(allow_blank=True)
+    judge = serializers.CharField()
+    fingerprint = serializers.CharField()
+    engine = serializers.CharField(allow_blank=True, help_text="'' for imported verdicts.")
+    model = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(Run.State.choices)
+    units = serializers.IntegerField()
+    units_done = serializers.IntegerField()
+    units_failed = serializers.IntegerField()
+    verdicts = serializers.IntegerField()
+    unparsed = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+
+
 class RunOutput(serializers.Serializer[Any]):
     """A run with its progress. Numbers of verdicts are in the list of runs and in the report."""
 
@@ -123,7 +141,10 @@ class RunOutput(serializers.Serializer[Any]):
     units_done = serializers.IntegerField()
     units_failed = serializers.IntegerField()
     in_flight = serializers.IntegerField(help_text="Calls in progress.")
-    workers = serializers.IntegerField(help_text="Worker processes on the run.")
+    workers = serializers.IntegerField(help_text="Worker processes on the run, heard of lately.")
+    hold_up = serializers.CharField(
+        help_text="Why a running run stands still, in a sentence; empty if nothing is known to hold it up."
+    )
     calls = serializers.IntegerField()
     reused = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()

@@ -1,34 +1,35 @@
 """API of adjudication: queue, item, decision and withdrawal; the Dawid–Skene consensus of a set."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.api import (
     INVALID,
     NO_ACCESS,
     PROBLEMS,
     AnswerInput,
+    ApiView,
     PagedList,
     PagedView,
+    Pages,
+    QueryInput,
     RowOutput,
+    choice_parameter,
     field_error,
     problem,
+    row_parameter,
     validated,
 )
 from common.problems import FieldProblem
-from labeling.adjudication.forms import AdjudicationFilterForm
 from labeling.adjudication.queries.item import AdjudicationItem, adjudication_item
-from labeling.adjudication.queries.queue import Kind, QueueItem, queue_items, queue_rows
+from labeling.adjudication.queries.queue import Filters, Kind, QueueItem, queue_items, queue_rows
 from labeling.adjudication.services import (
     REASON_LIMIT,
     DecidedMeanwhileError,
@@ -36,10 +37,10 @@ from labeling.adjudication.services import (
     adjudication_withdraw,
 )
 from labeling.consensus.queries import dawid_skene_of, likely_cells, likely_rows
-from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication, Consensus
+from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.labels import Adjudication, Consensus, LabelingJob
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, Dimension
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.visibility import chats_shown
 
@@ -161,7 +162,7 @@ class DawidSkeneOutput(serializers.Serializer[Any]):
 # ---------- routes ----------
 
 
-class LeadView(APIView):
+class LeadView(ApiView):
     """Routes of a lead."""
 
     permission_classes = [ManagesLabeling]
@@ -171,10 +172,10 @@ class LeadView(APIView):
         """The lead who is signed in."""
         return cast(User, self.request.user)
 
-    def item(self, chat_id: int, key: str) -> tuple[Chat, Criterion]:
+    def item(self, chat_number: int, key: str) -> tuple[Chat, Criterion]:
         """Return a chat that the lead may see, and a criterion. Raises Http404."""
         chats = chats_shown(user=self.user).select_related("topic")
-        return get_object_or_404(chats, pk=chat_id), get_object_or_404(Criterion, key=key)
+        return get_object_or_404(chats, pk=chat_number), get_object_or_404(Criterion, key=key)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer errors of the services with 400 or 409; the 409 contains the decision in force."""
@@ -186,38 +187,53 @@ class LeadView(APIView):
         return super().handle_exception(exc)
 
 
+class QueueQuery(QueryInput):
+    """Filters of the queue."""
+
+    kind = choice_parameter("kind", Kind.values, help_text=f"Default: {Kind.DISPUTED.value}.")
+    set = row_parameter("chat set", ChatSet.objects.all(), "name", help_text="Name of a chat set.")
+    job = serializers.PrimaryKeyRelatedField(
+        queryset=LabelingJob.objects.all(),
+        required=False,
+        error_messages=dict.fromkeys(
+            ("does_not_exist", "incorrect_type"), "job must be the number of a job."
+        ),
+    )
+    criterion = row_parameter(
+        "active criterion",
+        Criterion.objects.filter(state=Criterion.State.ACTIVE),
+        "key",
+        help_text="Key of a criterion.",
+    )
+    dimension = row_parameter("dimension", Dimension.objects.all(), "key", help_text="Key of a dimension.")
+    topic = row_parameter("topic", Topic.objects.all(), "key", help_text="Key of a topic.")
+
+
+class SeenQuery(QueryInput):
+    """The id of the decision in force that you read."""
+
+    seen = serializers.IntegerField()
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="adjudication_queue",
-        parameters=[
-            OpenApiParameter("kind", OpenApiTypes.STR, enum=Kind.values),
-            OpenApiParameter("set", OpenApiTypes.INT),
-            OpenApiParameter("job", OpenApiTypes.INT),
-            OpenApiParameter("criterion", OpenApiTypes.STR),
-            OpenApiParameter("dimension", OpenApiTypes.STR),
-            OpenApiParameter("topic", OpenApiTypes.STR),
-        ],
-        responses={
-            200: OpenApiResponse(ItemRowOutput(many=True), description="One page: next, previous, results"),
-            400: INVALID,
-            **NO_ACCESS,
-        },
+        responses={200: ItemRowOutput(many=True), **NO_ACCESS},
     )
 )
 class AdjudicationQueueApi(LeadView, PagedList[Any]):
     """Pairs of chat and criterion with disagreeing raters, the most disputed first."""
 
+    query_classes: ClassVar = {"GET": QueueQuery}
     serializer_class = ItemRowOutput
     page_order = "place"
 
     def get_queryset(self) -> Any:
-        """Return the items that the filters in the address select. Raises ValidationError."""
-        form = AdjudicationFilterForm(self.request.query_params)
-        if not form.is_valid():
-            raise ValidationError(
-                {name: [str(error) for error in errors] for name, errors in form.errors.items()}
-            )
-        return queue_items(filters=form.filters(), user=self.user)
+        """Return the items that the query selects."""
+        keys = {name: self.query[name].key for name in ("dimension", "topic") if name in self.query}
+        rows = {name: self.query[name] for name in ("job", "criterion", "kind") if name in self.query}
+        filters = Filters(chat_set=self.query.get("set"), **keys, **rows)
+        return queue_items(filters=filters, user=self.user)
 
     def results(self, page: Sequence[Any]) -> Any:
         """Return the page's items."""
@@ -227,10 +243,12 @@ class AdjudicationQueueApi(LeadView, PagedList[Any]):
 class AdjudicateApi(LeadView):
     """One item."""
 
+    query_classes: ClassVar = {"DELETE": SeenQuery}
+
     @extend_schema(operation_id="adjudication", responses={200: AdjudicationItemOutput, **NO_ACCESS})
-    def get(self, request: Request, chat_id: int, criterion_key: str) -> Response:
+    def get(self, request: Request, chat_number: int, criterion_key: str) -> Response:
         """The chat, its labels without rater names, the notes and the decisions."""
-        chat, criterion = self.item(chat_id, criterion_key)
+        chat, criterion = self.item(chat_number, criterion_key)
         return Response(AdjudicationItemOutput(adjudication_item(chat=chat, criterion=criterion)).data)
 
     @extend_schema(
@@ -238,26 +256,24 @@ class AdjudicateApi(LeadView):
         request=DecisionInput,
         responses={200: DecisionOutput, 400: INVALID, **PROBLEMS},
     )
-    def put(self, request: Request, chat_id: int, criterion_key: str) -> Response:
+    def put(self, request: Request, chat_number: int, criterion_key: str) -> Response:
         """Put a decision in force. Repeating it changes nothing.
 
         409 `stale`: the decision in force is not `seen`.
         """
-        chat, criterion = self.item(chat_id, criterion_key)
+        chat, criterion = self.item(chat_number, criterion_key)
         body = validated(DecisionInput, request.data)
         row = adjudication_decide(chat=chat, criterion=criterion, by=self.user, **body)
         return Response(DecisionOutput(row).data)
 
     @extend_schema(
         operation_id="adjudication_withdraw",
-        parameters=[OpenApiParameter("seen", OpenApiTypes.INT, required=True)],
         responses={204: None, 400: INVALID, **PROBLEMS},
     )
-    def delete(self, request: Request, chat_id: int, criterion_key: str) -> Response:
+    def delete(self, request: Request, chat_number: int, criterion_key: str) -> Response:
         """Withdraw the decision: the majority of the labels counts again."""
-        chat, criterion = self.item(chat_id, criterion_key)
-        seen = serializers.IntegerField().run_validation(request.query_params.get("seen"))
-        adjudication_withdraw(chat=chat, criterion=criterion, by=self.user, seen=seen)
+        chat, criterion = self.item(chat_number, criterion_key)
+        adjudication_withdraw(chat=chat, criterion=criterion, by=self.user, seen=self.query["seen"])
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -270,10 +286,6 @@ class DawidSkeneApi(LeadView, PagedView[Consensus]):
 
     @extend_schema(
         operation_id="dawid_skene",
-        parameters=[
-            OpenApiParameter("page_size", OpenApiTypes.INT, description="chats per page, up to 1,000"),
-            OpenApiParameter("cursor", OpenApiTypes.STR, description="from `next` or `previous`"),
-        ],
         responses={200: DawidSkeneOutput, **NO_ACCESS},
     )
     def get(self, request: Request, set_id: int, criterion_key: str) -> Response:
@@ -293,6 +305,6 @@ class DawidSkeneApi(LeadView, PagedView[Consensus]):
             "reason": model.reason,
             "raters": model.raters,
             "chats": likely_rows(model=model, cells=page),
-            **self.paginator.links(),
+            **cast(Pages, self.paginator).links(),
         }
         return Response(DawidSkeneOutput(body).data)

@@ -4,20 +4,21 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
-from common.problems import FieldProblem, ImportProblem
+from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, iso, read_records
+from common.problems import FieldProblem, ImportProblem, shown
 from labeling.chats.queries import chats_by_external_id
 from labeling.consensus.services.consensus import consensus_refresh, criteria_lock
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.services.audit import audit
-from labeling.rating.core.answers import AdjudicationLine, adjudication_line_of
+from labeling.people.services.audit import audit, audit_all, audit_import, operator_name
+from labeling.rating.core.answers import ANSWER_WORDS, AdjudicationLine, adjudication_line_of
 from labeling.rating.services.references import (
     chat_named,
     check_answer,
@@ -122,6 +123,12 @@ def _named(row: Adjudication) -> dict[str, str]:
     return {"chat": row.chat.external_id, "criterion": row.criterion.key}
 
 
+def _logged(row: Adjudication) -> dict[str, Any]:
+    """Return what the audit log keeps of a decision that a file replaced."""
+    decided = {"value": ANSWER_WORDS[row.value], "reason": row.reason, "adjudicated_by": row.by_name}
+    return decided | {"created_at": iso(row.created_at)}
+
+
 # ---------- shared by page and file ----------
 
 
@@ -156,30 +163,37 @@ def _same(new: Adjudication, old: Adjudication) -> bool:
 
 
 @transaction.atomic
-def adjudications_import(*, path: Path) -> ImportResult:
+def adjudications_import(*, path: Path, replace_accounts: bool = False) -> ImportResult:
     """
     Add the decisions of a file, replace those that differ, and update the consensus.
 
+    A decision older than the current one changes nothing. One that a lead took in the workbench changes only
+    with `replace_accounts`; the audit log keeps both.
+
     Raises ImportProblem; no data is written then.
     """
-    importer = _AdjudicationsImport(path)
+    importer = _AdjudicationsImport(path, replace_accounts)
     criteria_lock(criterion_ids=[criterion.id for criterion in importer.criteria.values()])
     lines = read_records(path, lambda fields: adjudication_line_of(fields, importer.ignored))
     for chunk in in_batches(lines, LINES_AT_ONCE):
         importer.store(chunk)
     cells = importer.changed
     consensus_refresh(criterion_ids={cell[1] for cell in cells}, chat_ids={cell[0] for cell in cells})
-    return ImportResult(
+    older = importer.counts["older"]
+    result = ImportResult(
         created=importer.counts["created"],
         unchanged=importer.counts["unchanged"],
         updated=importer.counts["updated"],
         ignored=importer.ignored.counts,
+        notes=(f"{older:,} decisions not changed: the workspace has a newer one",) if older else (),
     )
+    audit_import(what="adjudications", path=path, result=result)
+    return result
 
 
 class _AdjudicationsImport:
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, replace_accounts: bool) -> None:
+        self.path, self.replace_accounts = path, replace_accounts
         self.ignored = Ignored()
         self.counts: Counter[str] = Counter()
         self.changed: list[Cell] = []
@@ -192,16 +206,44 @@ class _AdjudicationsImport:
         decisions = self._resolve(chunk)
         known = _in_force(decisions.keys())
         changed = {
-            cell: row for cell, row in decisions.items() if cell not in known or not _same(row, known[cell])
+            cell: row
+            for cell, row in decisions.items()
+            if cell not in known or self._changes(row, known[cell], self.lines[cell])
         }
         replaced = [known[cell] for cell in changed if cell in known]
         _replace(changed, replaced, self.now)
+        self._log(changed, [row for row in replaced if row.by_id is not None])
         self.changed += changed
         self.counts.update(
             created=len(changed) - len(replaced),
             updated=len(replaced),
             unchanged=len(decisions) - len(changed),
         )
+
+    def _changes(self, new: Adjudication, old: Adjudication, line: int) -> bool:
+        """Whether the line replaces the decision; raise ImportProblem where that needs a permission."""
+        if _same(new, old):
+            return False
+        if new.created_at < old.created_at:
+            self.counts["older"] += 1
+            return False
+        if old.by_id is not None and not self.replace_accounts:
+            message = (
+                f"would replace what {shown(old.by_name)} decided in the workbench on "
+                f"{old.chat.external_id} · {old.criterion.key}; --replace-account-decisions allows it"
+            )
+            raise ImportProblem(str(self.path), line, "adjudicated_by", message)
+        return True
+
+    def _log(self, new: Mapping[Cell, Adjudication], old: Sequence[Adjudication]) -> None:
+        """Log each decision of an account that a line replaced, with both."""
+        rows = []
+        for before in old:
+            cell = (before.chat_id, before.criterion_id)
+            line = f"{self.path.name} line {self.lines[cell]}"
+            states = {"before": _logged(before), "after": _logged(new[cell])}
+            rows.append((before, {**_named(before), "operator": operator_name(), "file": line, **states}))
+        audit_all(actor=None, verb="adjudication replaced", rows=rows)
 
     def _resolve(self, chunk: Sequence[tuple[int, AdjudicationLine]]) -> dict[Cell, Adjudication]:
         chats = chats_by_external_id({line.chat_id for _, line in chunk})

@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from common.access import permission_or_404
@@ -87,7 +86,6 @@ def adjudication_queue(request: HttpRequest) -> HttpResponse:
 
 
 @permission_or_404(MANAGE)
-@never_cache
 @require_http_methods(["GET", "POST"])
 def adjudicate(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
     """One item; after a decision, the next one."""
@@ -116,7 +114,6 @@ def adjudicate(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
 
 
 @permission_or_404(MANAGE)
-@never_cache
 @require_POST
 def adjudicate_named(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
     """The same page with the raters' names; the request is logged."""

@@ -1,18 +1,20 @@
-"""Dawid–Skene consensus of a set and criterion, computed on demand; never stored in Consensus."""
+"""Consensus on demand: Dawid–Skene of a set and criterion, and labels that no longer count."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet
 
 from labeling.consensus.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
+from labeling.consensus.core.dropped import DroppedLabels
 from labeling.consensus.core.votes import ConsensusState, state_of
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Consensus, Label
+from labeling.models.labels import Consensus, Label, counting_versions
 from labeling.models.people import Rater, User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import chats_shown
 
 # "Not applicable" is an answer like the others, as in the majority.
@@ -48,6 +50,38 @@ class DawidSkeneConsensus:
     iterations: int = 0
     converged: bool = False
     reason: str = ""
+
+
+def dropped_labels(*, labels: QuerySet[Label], criteria: Collection[Criterion]) -> list[DroppedLabels]:
+    """Return which of these given labels answer an older text and no longer count; in the criteria's order.
+
+    Takes one query where no criterion has an older text, else three.
+    """
+    counting = counting_versions().filter(criterion__in=criteria)
+    older = CriterionVersion.objects.filter(criterion__in=criteria).exclude(pk__in=counting.values("pk"))
+    versions = {
+        pk: (criterion, number) for pk, criterion, number in older.values_list("pk", "criterion", "number")
+    }
+    if not versions:
+        return []
+    rows = labels.filter(version__in=list(versions)).order_by()
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for version, count in rows.values_list("version").annotate(Count("pk")):
+        criterion, number = versions[version]
+        found[criterion][number] = count
+    if not found:
+        return []
+    newest = dict(counting.order_by().values_list("criterion").annotate(Max("number")))
+    return [
+        DroppedLabels(
+            row.key,
+            labels=sum(found[row.pk].values()),
+            versions=tuple(sorted(found[row.pk])),
+            counting=newest[row.pk],
+        )
+        for row in criteria
+        if row.pk in found
+    ]
 
 
 def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSkeneConsensus:

@@ -1,6 +1,7 @@
 """API of labelling jobs: leads list, open, read, close and start them; raters lease the next chat."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from django.contrib.auth.models import Group
@@ -8,19 +9,17 @@ from django.core import exceptions
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, PagedList, problem, validated
 from labeling.jobs.queries.job_page import JobPage, job_page
 from labeling.jobs.queries.jobs import JobRow, job_rows
-from labeling.jobs.services import job_close, job_open, job_start
+from labeling.jobs.services import job_close, job_open, job_raters_add, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
@@ -60,7 +59,10 @@ class JobInput(serializers.Serializer[Any]):
 
 
 class JobOutput(serializers.Serializer[JobRow]):
-    """A job with its `submitted` and required (`wanted`) labels, without gold chats."""
+    """A job with its `submitted` and required (`wanted`) labels, without gold chats.
+
+    `unreachable` of the wanted labels can be given by nobody: too few raters are left for their chats.
+    """
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -73,6 +75,7 @@ class JobOutput(serializers.Serializer[JobRow]):
     due_at = serializers.DateTimeField(allow_null=True)
     submitted = serializers.IntegerField()
     wanted = serializers.IntegerField()
+    unreachable = serializers.IntegerField()
 
 
 class RaterProgressOutput(serializers.Serializer[Any]):
@@ -84,6 +87,7 @@ class RaterProgressOutput(serializers.Serializer[Any]):
     in_work = serializers.IntegerField()
     skipped = serializers.IntegerField()
     last_at = serializers.DateTimeField(allow_null=True)
+    unavailable = serializers.CharField(help_text="Why they can label nothing any more; empty if they can.")
 
 
 class TopicProgressOutput(serializers.Serializer[Any]):
@@ -104,6 +108,15 @@ class SkippedOutput(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class DroppedOutput(serializers.Serializer[Any]):
+    """Labels on a criterion that answer older texts (`versions`) than the one that counts (`counting`)."""
+
+    criterion = serializers.CharField(source="key")
+    labels = serializers.IntegerField()
+    versions = serializers.ListField(child=serializers.IntegerField())
+    counting = serializers.IntegerField()
+
+
 class ProgressOutput(serializers.Serializer[JobPage]):
     """Progress of a job. `skipped` lists the newest 50 skipped chats that you can see."""
 
@@ -111,6 +124,7 @@ class ProgressOutput(serializers.Serializer[JobPage]):
     topics = TopicProgressOutput(many=True)
     skipped = SkippedOutput(many=True)
     skipped_total = serializers.IntegerField()
+    dropped_labels = DroppedOutput(many=True, source="dropped")
     missing = serializers.ListField(
         child=serializers.CharField(), help_text="Raters with an unfinished calibration round."
     )
@@ -127,6 +141,16 @@ class JobDetailOutput(JobOutput):
     gold_rate = serializers.FloatField()
     calibration = serializers.IntegerField(allow_null=True, help_text="Id of its calibration round.")
     progress = ProgressOutput()
+
+
+class RatersInput(serializers.Serializer[Any]):
+    """Accounts to add to a job."""
+
+    raters = serializers.ListField(
+        child=serializers.CharField(),
+        max_length=MOST_RATERS,
+        help_text="User names of accounts that may label.",
+    )
 
 
 class StartedJobOutput(JobOutput):
@@ -154,7 +178,7 @@ class NextOutput(serializers.Serializer[Any]):
 @extend_schema_view(
     get=extend_schema(
         operation_id="jobs",
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"), **NO_ACCESS},
+        responses={200: JobOutput(many=True), **NO_ACCESS},
     )
 )
 class JobsApi(PagedList[Any]):
@@ -183,7 +207,7 @@ class JobsApi(PagedList[Any]):
         return Response(JobOutput(_row(job)).data, status=status.HTTP_201_CREATED)
 
 
-class JobApi(APIView):
+class JobApi(ApiView):
     """One job."""
 
     permission_classes = [ManagesLabeling]
@@ -208,7 +232,7 @@ class JobApi(APIView):
         return Response({**JobOutput(_row(job)).data, **details})
 
 
-class JobCloseApi(APIView):
+class JobCloseApi(ApiView):
     """Close a job."""
 
     permission_classes = [ManagesLabeling]
@@ -224,7 +248,27 @@ class JobCloseApi(APIView):
         return Response(JobOutput(_row(_act(job_close, job, request))).data)
 
 
-class JobStartApi(APIView):
+class JobRatersApi(ApiView):
+    """Add raters to a job."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(
+        operation_id="job_raters_add",
+        request=RatersInput,
+        responses={200: JobOutput, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, job_id: int) -> Response:
+        """Add raters to the job and its calibration round. Repeating it changes nothing."""
+        job = get_object_or_404(LabelingJob, pk=job_id)
+        accounts = _accounts(validated(RatersInput, request.data)["raters"])
+        with transaction.atomic():  # a refused change creates no rater
+            raters = [rater_for(user=user) for user in accounts]
+            _act(partial(job_raters_add, raters=raters), job, request)
+        return Response(JobOutput(_row(job)).data)
+
+
+class JobStartApi(ApiView):
     """Start a job that waits for its calibration round."""
 
     permission_classes = [ManagesLabeling]
@@ -240,7 +284,7 @@ class JobStartApi(APIView):
         return Response({**JobOutput(_row(started.job)).data, "missing": list(started.missing)})
 
 
-class NextApi(APIView):
+class NextApi(ApiView):
     """The next chat of a rater."""
 
     permission_classes = [LabelsChats]

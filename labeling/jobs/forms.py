@@ -169,6 +169,19 @@ class JobForm(forms.Form):
             self.add_error(here if here in self.fields else None, messages)
 
 
+class AddRatersForm(forms.Form):
+    """Accounts to add to a job; those in its team are not offered."""
+
+    raters = RaterChoice(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="Raters")
+
+    def __init__(self, *args: Any, job: LabelingJob, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        others = labellers().exclude(rater__in=job.raters.all())
+        cast(SingleChoice, self.fields["raters"]).queryset = (
+            others.exclude(groups=job.group) if job.group else others
+        )
+
+
 def _end_of(day: date) -> datetime:
     """Return the last second of a day in the site's time zone."""
     return timezone.make_aware(datetime.combine(day, time(23, 59, 59)))

@@ -120,6 +120,31 @@ def job_start(*, job: LabelingJob, by: User | None) -> Started:
     return Started(row, missing)
 
 
+@transaction.atomic
+def job_raters_add(*, job: LabelingJob, raters: Sequence[Rater], by: User | None) -> tuple[str, ...]:
+    """Add raters to an unfinished job and to its open calibration round; return the names of new ones.
+
+    A calibration round wants a label of each chat from every rater, so it grows. Raises ValidationError for
+    a closed job.
+    """
+    row = _locked(job)
+    if row.state == State.CLOSED:
+        raise ValidationError(f"{row.name} is closed.")
+    team = {mate.rater for mate in team_of(raters=row.raters.all(), group=row.group)}
+    new = [rater for rater in raters if rater.pk not in team]
+    if not new:
+        return ()
+    row.raters.add(*new)
+    if row.chat_set.kind == ChatSet.Kind.CALIBRATION:
+        row.overlap = len(team) + len(new)
+        row.save(update_fields=["overlap"])
+    names = tuple(sorted(rater.name for rater in new))
+    audit(actor=by, verb="raters added", obj=row, name=row.name, raters=list(names))
+    if row.calibration is not None and row.calibration.state != State.CLOSED:
+        job_raters_add(job=row.calibration, raters=new, by=by)
+    return names
+
+
 def _locked(job: LabelingJob) -> LabelingJob:
     # NB: no_key, or raters who lease chats of the job would wait.
     return LabelingJob.objects.select_for_update(no_key=True, of=("self",)).get(pk=job.pk)

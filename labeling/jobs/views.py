@@ -11,10 +11,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.access import permission_or_404
-from labeling.jobs.forms import JobForm
+from labeling.jobs.forms import AddRatersForm, JobForm
 from labeling.jobs.queries.job_page import job_page
 from labeling.jobs.queries.jobs import gold_chats, job_rows, job_size, team_size
-from labeling.jobs.services import job_close, job_open, job_start
+from labeling.jobs.services import job_close, job_open, job_raters_add, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
@@ -69,8 +69,29 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     skipped = [(row, _reason(row.reason)) for row in page.skipped]
     waits = job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk")
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
-    context["notices"] = demo_notices(chat_set=job.chat_set)
+    context["notices"] = demo_notices(chat_set=job.chat_set) + [row.words for row in page.dropped]
+    context["form"] = AddRatersForm(job=job)
     return render(request, "labeling/jobs/detail.html", context)
+
+
+@MANAGES
+@require_POST
+def job_raters(request: HttpRequest, job_id: int) -> HttpResponse:
+    """Add raters to the job and return to its page."""
+    job = _job(job_id)
+    form = AddRatersForm(request.POST, job=job)
+    if not form.is_valid():
+        messages.error(request, "No rater added. Choose at least one account that can label.")
+        return redirect("labeling:job_detail", job_id)
+    try:
+        with transaction.atomic():  # a refused change creates no rater
+            raters = [rater_for(user=user) for user in form.cleaned_data["raters"]]
+            names = job_raters_add(job=job, raters=raters, by=cast(User, request.user))
+    except ValidationError as refused:
+        messages.error(request, f"No rater added. {' '.join(refused.messages)}")
+    else:
+        messages.success(request, f"Added to {job.name}: {', '.join(names) or 'nobody new'}.")
+    return redirect("labeling:job_detail", job_id)
 
 
 @MANAGES

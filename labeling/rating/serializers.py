@@ -5,7 +5,7 @@ from typing import Any
 from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
-from common.api import AnswerInput, ProblemOutput, RowOutput
+from common.api import AnswerInput, ProblemOutput, QueryInput, RowOutput
 from labeling.models.chats import Chat
 from labeling.models.labels import RaterNote
 from labeling.models.rubric import Criterion
@@ -47,8 +47,8 @@ class LabelInput(AnswerInput):
     active_ms = serializers.IntegerField(min_value=0, max_value=HOUR_MS, required=False)
 
 
-class ClearInput(serializers.Serializer[Any]):
-    """A withdrawal, in the query string."""
+class ClearInput(QueryInput):
+    """A withdrawal."""
 
     client_id = serializers.UUIDField(required=False)
     revision = serializers.IntegerField(min_value=0, required=False)

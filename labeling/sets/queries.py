@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
-from labeling.models.labels import Consensus, Label, LabelingJob
+from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, holdout_chats, reads_holdout
 
@@ -64,12 +65,104 @@ class ChatRow:
     unresolved: int
 
 
-def set_rows() -> list[SetRow]:
-    """List the chat sets by name."""
+@dataclass(frozen=True, slots=True)
+class KindChoice:
+    """A kind that a lead may choose for a set.
+
+    `meaning`: what jobs do with such a set. `refusal`: why the set cannot have this kind now, "" if it can.
+    `warning`: the effect on blindness that the lead must confirm, "" for none.
+    """
+
+    kind: str
+    label: str
+    meaning: str
+    current: bool
+    refusal: str = ""
+    warning: str = ""
+
+
+_MEANINGS = {
+    ChatSet.Kind.CURATED: "Raters label its chats in jobs. Judges run on it.",
+    ChatSet.Kind.GOLD: "Jobs mix in its decided chats, to measure raters against the decisions.",
+    ChatSet.Kind.CALIBRATION: "Every rater of a job labels all of its chats first; then they discuss them.",
+}
+
+
+def kind_choices(*, chat_set: ChatSet) -> list[KindChoice]:
+    """Return the kinds to choose from, each with why it is refused or what to confirm."""
+    refusals = _kind_refusals(chat_set)
+    warnings = _kind_warnings(chat_set)
+    choices = []
+    for kind, meaning in _MEANINGS.items():
+        current = kind == chat_set.kind
+        either = {kind, ChatSet.Kind(chat_set.kind)}
+        reasons = [text for involved, text in refusals if involved in either]
+        choices.append(
+            KindChoice(
+                kind=kind.value,
+                label=str(kind.label),
+                meaning=meaning,
+                current=current,
+                refusal="" if current or not reasons else reasons[0],
+                warning="" if current else warnings.get(kind, ""),
+            )
+        )
+    return choices
+
+
+def _kind_refusals(chat_set: ChatSet) -> list[tuple[ChatSet.Kind, str]]:
+    """Return reasons against a change that leaves or enters a kind."""
+    reasons = []
+    if chat_set.kind == ChatSet.Kind.SAMPLE:
+        text = "It is a random sample: reports weight its labels by that."
+        reasons.append((ChatSet.Kind.SAMPLE, text))
+    if jobs := _job_names(LabelingJob.objects.filter(chat_set=chat_set)):
+        text = f"It has labelling jobs ({jobs}): in a calibration set they want every rater’s labels."
+        reasons.append((ChatSet.Kind.CALIBRATION, text))
+    mixing = LabelingJob.objects.filter(gold_set=chat_set).exclude(state=LabelingJob.State.CLOSED)
+    if chat_set.kind == ChatSet.Kind.GOLD and (jobs := _job_names(mixing)):
+        text = f"Unfinished jobs mix in its chats ({jobs}). Close them first."
+        reasons.append((ChatSet.Kind.GOLD, text))
+    return reasons
+
+
+def _job_names(jobs: QuerySet[LabelingJob]) -> str:
+    names = list(jobs.order_by("-pk").values_list("name", flat=True)[:4])
+    return ", ".join([*names[:3], "…"] if len(names) > 3 else names)
+
+
+def _kind_warnings(chat_set: ChatSet) -> dict[ChatSet.Kind, str]:
+    """Return what a kind changes about blindness in other work on the set's chats."""
+    chats = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
+    unfinished = LabelingJob.objects.exclude(state=LabelingJob.State.CLOSED)
+    asked = Assignment.objects.filter(job__in=unfinished, chat__in=chats)
+    also = asked.aggregate(chats=Count("chat", distinct=True))["chats"]
+    shared = f" {also} of its chats are in unfinished jobs." if also else ""
+    return {
+        ChatSet.Kind.GOLD: (
+            "The decisions on its chats become known answers that leads compare raters with: "
+            f"do not show them to raters. A rater never gets a gold chat that they labelled before.{shared}"
+        ),
+        ChatSet.Kind.CALIBRATION: (
+            "Raters see each other’s answers on its chats when they discuss the round. "
+            f"Labels that they give on these chats later are not blind.{shared}"
+        ),
+    }
+
+
+def set_rows(*, set_id: int | None = None) -> list[SetRow]:
+    """List the chat sets by name, or only the one of that id."""
     splits = {split.value: Count("members", filter=Q(members__split=split)) for split in Split}
     sets = ChatSet.objects.select_related("rubric").annotate(**splits).order_by("name")
-    labelled = dict(_labelled_chats().values_list("chat_set").annotate(chats=Count("chat")))
+    members = _labelled_chats()
     jobs = LabelingJob.objects.filter(state=LabelingJob.State.OPEN)
+    if set_id is not None:
+        sets, members, jobs = (
+            sets.filter(pk=set_id),
+            members.filter(chat_set=set_id),
+            jobs.filter(chat_set=set_id),
+        )
+    labelled = dict(members.values_list("chat_set").annotate(chats=Count("chat")))
     open_jobs = dict(jobs.order_by().values_list("chat_set").annotate(Count("pk")))
     return [
         SetRow(
@@ -178,6 +271,16 @@ def demo_notices(*, chat_set: ChatSet) -> list[str]:
     chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
     labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
     return ["chats written for this demo"] * chats + ["labels written for this demo"] * labels
+
+
+def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[str]:
+    """Return the notices on labels that no longer count, on chats of a set that are not hidden as holdout."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set)
+    if not reads_holdout(user=user):
+        members = members.exclude(chat__in=holdout_chats())
+    criteria = list(chat_set.rubric.criteria.filter(state="active").order_by("position", "pk"))
+    labels = Label.objects.given().filter(chat__in=members.values("chat"))
+    return [row.words for row in dropped_labels(labels=labels, criteria=criteria)]
 
 
 def labellers() -> QuerySet[User]:

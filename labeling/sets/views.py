@@ -2,16 +2,28 @@
 
 from typing import Any, cast
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
 
 from common.access import permission_or_404
+from common.problems import InputProblem
 from labeling.jobs.queries.jobs import job_rows
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
-from labeling.sets.queries import TopicRow, chat_rows, demo_notices, set_members, set_rows, topic_rows
+from labeling.sets.queries import (
+    TopicRow,
+    chat_rows,
+    demo_notices,
+    dropped_notices,
+    kind_choices,
+    set_members,
+    set_rows,
+    topic_rows,
+)
+from labeling.sets.services import UnconfirmedError, chat_set_kind_change
 from labeling.transfer.queries.exports import LABELLING
 
 CHATS_A_PAGE = 50
@@ -32,6 +44,32 @@ def set_detail(request: HttpRequest, set_id: int) -> HttpResponse:
     return render(request, "labeling/sets/detail.html", _context(request, chat_set))
 
 
+@permission_or_404("labeling.manage_labeling")
+@require_http_methods(["GET", "POST"])
+def set_kind(request: HttpRequest, set_id: int) -> HttpResponse:
+    """Choose the kind of a set; a kind that changes blindness needs a confirmation."""
+    chat_set = get_object_or_404(ChatSet, pk=set_id)
+    chosen, problem = chat_set.kind, ""
+    if request.method == "POST":
+        chosen = request.POST.get("kind", "")
+        confirmed = "confirmed" in request.POST
+        try:
+            chat_set_kind_change(
+                chat_set=chat_set, kind=chosen, by=cast(User, request.user), confirmed=confirmed
+            )
+        except UnconfirmedError:
+            problem = "Read what changes, then tick the box below."
+        except InputProblem as refused:
+            problem = str(refused)
+        else:
+            messages.success(request, f"Kind of {chat_set.name}: {chosen}.")
+            return redirect("labeling:set_detail", set_id)
+    choices = kind_choices(chat_set=chat_set)
+    context = {"chat_set": chat_set, "choices": choices, "chosen": chosen, "problem": problem}
+    context["changeable"] = any(not (choice.current or choice.refusal) for choice in choices)
+    return render(request, "labeling/sets/kind.html", context)
+
+
 def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
     topics = topic_rows(chat_set=chat_set, user=request.user)
     topic, split = request.GET.get("topic", ""), request.GET.get("split", "")
@@ -50,7 +88,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "split": split,
         "splits": Split.values,
         "exports": list(LABELLING),
-        "notices": demo_notices(chat_set=chat_set),
+        "notices": demo_notices(chat_set=chat_set) + dropped_notices(chat_set=chat_set, user=request.user),
         "hidden": sum(row.chats for row in topics if row.held),
         "hides_own": cast(User, request.user).is_allowed("label_chats"),
     }

@@ -1,35 +1,46 @@
 """API for leads: chat sets, labels in pages, and exports as downloads."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from common.api import INVALID, NO_ACCESS, DownloadView, PagedList, field_error
+from common.access import found_or_404
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    DownloadView,
+    PagedList,
+    QueryInput,
+    problem,
+    row_parameter,
+    validated,
+)
 from common.files import csv_lines, json_line
-from common.problems import FieldProblem
+from common.problems import InputProblem
+from labeling.chats.services.chat_sets import KINDS
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
-from labeling.models.people import User
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.services.audit import audit
 from labeling.sets.queries import SetRow, set_rows
+from labeling.sets.services import UnconfirmedError, chat_set_kind_change
 from labeling.transfer.queries.exports import LABELLING, Line, label_line
 from labeling.transfer.queries.label_list import labels_for
 
 TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
-FILTERS = ("set", "criterion", "rater")
-PAGING = ("cursor", "page_size")
 
 
 class SetOutput(serializers.Serializer[SetRow]):
@@ -53,7 +64,7 @@ class SetsOutput(serializers.Serializer[Any]):
     sets = SetOutput(many=True)
 
 
-class SetList(APIView):
+class SetList(ApiView):
     """The chat sets."""
 
     permission_classes = [ManagesLabeling]
@@ -64,42 +75,105 @@ class SetList(APIView):
         return Response(SetsOutput({"sets": set_rows()}).data)
 
 
-@extend_schema_view(
-    get=extend_schema(
-        operation_id="labels",
-        parameters=[
-            OpenApiParameter(
-                "set", OpenApiTypes.STR, description="Name: labels on its chats, by its rubric."
-            ),
-            OpenApiParameter("criterion", OpenApiTypes.STR, description="Key."),
-            OpenApiParameter("rater", OpenApiTypes.STR, description="Name."),
-            OpenApiParameter("cursor", OpenApiTypes.STR, description="From `next` or `previous`."),
-            OpenApiParameter("page_size", OpenApiTypes.INT, description="At most 1,000."),
-        ],
-        responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page: next, previous, results"),
-            400: INVALID,
-            **NO_ACCESS,
-        },
+class KindInput(serializers.Serializer[Any]):
+    """The new kind of a set."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    confirmed = serializers.BooleanField(
+        default=False, help_text="Gold and calibration change who may see which answers: true confirms it."
     )
+
+
+class SetApi(ApiView):
+    """One chat set."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(operation_id="set", responses={200: SetOutput, **NO_ACCESS})
+    def get(self, request: Request, set_id: int) -> Response:
+        """The chat set with its numbers of chats and open jobs."""
+        return Response(SetOutput(_set_row(set_id)).data)
+
+    @extend_schema(
+        operation_id="set_change", request=KindInput, responses={200: SetOutput, 400: INVALID, **PROBLEMS}
+    )
+    def patch(self, request: Request, set_id: int) -> Response:
+        """Change the kind of the set.
+
+        409 `refused`: a job depends on the kind. 409 `unconfirmed`: read the message, then send `confirmed`.
+        """
+        chat_set = get_object_or_404(ChatSet, pk=set_id)
+        body = validated(KindInput, request.data)
+        try:
+            chat_set_kind_change(chat_set=chat_set, by=cast(User, request.user), **body)
+        except InputProblem as refused:
+            raise problem("refused", str(refused)) from refused
+        except UnconfirmedError as unconfirmed:
+            raise problem("unconfirmed", str(unconfirmed)) from unconfirmed
+        return Response(SetOutput(_set_row(set_id)).data)
+
+
+def _set_row(set_id: int) -> SetRow:
+    return found_or_404(next(iter(set_rows(set_id=set_id)), None))
+
+
+class LabelQuery(QueryInput):
+    """Filters of labels."""
+
+    set = row_parameter(
+        "chat set", ChatSet.objects.all(), "name", help_text="Name: labels on its chats, by its rubric."
+    )
+    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
+    rater = row_parameter("rater", Rater.objects.all(), "name", help_text="Name of a rater.")
+
+
+class EvidenceLine(serializers.Serializer[Any]):
+    """A part of a message, in code points."""
+
+    message = serializers.IntegerField()
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+    quote = serializers.CharField()
+
+
+class LabelLine(serializers.Serializer[Any]):
+    """A label as the export writes it; fields without a value are left out."""
+
+    chat_id = serializers.CharField()
+    criterion = serializers.CharField()
+    rater = serializers.CharField()
+    value = serializers.BooleanField(allow_null=True)
+    rationale = serializers.CharField(required=False)
+    turns = serializers.ListField(child=serializers.IntegerField(), required=False)
+    evidence = EvidenceLine(many=True, required=False)
+    kind = serializers.CharField()
+    post_reveal = serializers.BooleanField(required=False)
+    version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    active_ms = serializers.IntegerField(required=False)
+    carried_from = serializers.CharField(required=False)
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="labels", responses={200: LabelLine(many=True), **NO_ACCESS})
 )
 class LabelList(PagedList[Label]):
     """Submitted labels, named as in the files, without labels on chats you cannot see."""
 
     permission_classes = [ManagesLabeling]
+    query_classes: ClassVar = {"GET": LabelQuery}
+    serializer_class = LabelLine
     page_order = "pk"  # new labels move no page
     largest_page = 1000
 
     def get_queryset(self) -> QuerySet[Label]:
-        """Return the labels that the query selects. Raises ValidationError for an unknown filter or name."""
-        query = self.request.query_params
-        if unknown := sorted(set(query) - {*FILTERS, *PAGING}):
-            raise ValidationError({name: ["No such filter."] for name in unknown})
-        filters = {name: query[name] for name in FILTERS if name in query}
-        try:
-            return labels_for(user=cast(User, self.request.user), filters=filters)
-        except FieldProblem as problem:
-            raise field_error(problem) from problem
+        """Return the labels that the query selects."""
+        return labels_for(
+            user=cast(User, self.request.user),
+            chat_set=self.query.get("set"),
+            criterion=self.query.get("criterion"),
+            rater=self.query.get("rater"),
+        )
 
     def results(self, page: Sequence[Label]) -> Any:
         """Return the labels as the export writes them."""

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,9 +45,16 @@ FAILURES: list[tuple[BaseException, int, str]] = [
     (OutsideFailure("the endpoint answers 500"), 4, "the endpoint answers 500"),
     (KeyboardInterrupt(), 4, "stopped"),
     (OperationalError("connection refused"), 4, "the database failed: connection refused"),
-    (OperationalError("no such table: labeling_chat"), 2, "run manage.py migrate"),
     (CommandExit(ExitCode.INCONCLUSIVE, "paused at its budget"), 3, "paused at its budget"),
 ]
+
+
+def test_a_database_without_tables_is_wrong_usage() -> None:
+    error = OperationalError("no such table: labeling_chat")
+    error.__cause__ = sqlite3.OperationalError("no such table: labeling_chat")
+    with pytest.raises(CommandError, match=r"run manage\.py migrate") as called:
+        call_command(command_of(raises(error)))
+    assert called.value.returncode == 2
 
 
 @pytest.mark.parametrize(("error", "code", "words"), FAILURES)
@@ -121,6 +129,7 @@ def manage(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.heavy
 def test_the_real_command_line_keeps_the_codes(tmp_path: Path) -> None:
+    (tmp_path / "empty.sqlite3").touch()
     url = f"sqlite:///{tmp_path / 'empty.sqlite3'}"
     file = tmp_path / "chats.jsonl"
     absent = manage("import_chats", str(file), DATABASE_URL=url)
@@ -129,4 +138,4 @@ def test_the_real_command_line_keeps_the_codes(tmp_path: Path) -> None:
     file.write_text('{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}\n', encoding="utf-8")
     empty = manage("import_chats", str(file), "--json", DATABASE_URL=url)
     assert (empty.returncode, empty.stdout) == (2, "")
-    assert empty.stderr == "error: the database has no tables yet: run manage.py migrate\n"
+    assert empty.stderr == "error: The database has no tables yet, or older ones: run manage.py migrate\n"

@@ -20,7 +20,17 @@ def url(
 def document(
     client: Client, compared: Compared, *, run: Run | None = None, query: str = ""
 ) -> dict[str, Any]:
-    response = client.get(url(compared, run=run, query=query))
+    return _read(client.get(url(compared, run=run, query=query)))
+
+
+def stored_document(
+    client: Client, compared: Compared, *, run: Run | None = None, query: str = ""
+) -> dict[str, Any]:
+    """The same document, which the POST has stored."""
+    return _read(client.post(url(compared, run=run, query=query)))
+
+
+def _read(response: Any) -> dict[str, Any]:
     assert response.status_code == 200, response.content
     found: dict[str, Any] = response.json()
     return found

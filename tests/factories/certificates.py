@@ -12,7 +12,7 @@ from alignment.certificates.services.certificates import certificate_issue
 from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
-from alignment.reports.queries.reports import stored_report
+from alignment.reports.worker import report_store
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_ensure
@@ -31,7 +31,7 @@ from tests.factories.rater_quality import polite
 def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
     """A certificate on the run's report, whether or not its judge is still in use."""
     scope, key, now = Scope(run.chat_set, run, split), signing_key(), timezone.now()
-    report = stored_report(scope)
+    report = report_store(scope, share=True)
     assert report is not None
     public, until = public_text(key), now + timedelta(days=90)
     body = certificate_body(
@@ -94,7 +94,9 @@ def todays_judge() -> Judge:
     profile = default_profile()
     assert profile is not None
     rows = Criterion.objects.select_related("dimension").order_by("dimension__position", "position")
-    return judge_ensure(choice=profile_choice(profile), criteria=list(rows), endpoint=current_endpoint())
+    return judge_ensure(
+        choice=profile_choice(profile), criteria=list(rows), endpoint=current_endpoint(), by=None
+    )
 
 
 def article(criterion: Criterion, key: str, text: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -175,6 +176,12 @@ def urls(compared: Compared) -> dict[str, str]:
         "api_criterion": reverse("api_criterion_report", args=[run, "polite"]),
         "api_set": reverse("api_set_report", args=[compared.chat_set.pk]),
     }
+
+
+def share_report(client: Client, compared: Compared, query: str = "") -> Any:
+    """Store the report of the run, and return the response with the stored one."""
+    address = reverse("alignment:report_share_run", args=[compared.run.pk]) + query
+    return client.post(address, follow=True)
 
 
 def cell_url(compared: Compared, key: str, name: str, query: str = "") -> str:

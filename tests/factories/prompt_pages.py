@@ -29,7 +29,7 @@ def make_prompted() -> Criterion:
     """The criterion `polite`, whose champion is version 1, made from question and definition."""
     rubric = make_rubric()
     criterion = make_criterion("polite", rubric=rubric, allow_na=True)
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=None)
     return criterion
 
 

@@ -9,7 +9,7 @@ from django.db import connection
 
 from labeling.chats.core.transcript import content_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
-from labeling.models.people import Rater, Role, User
+from labeling.models.people import AuditEvent, Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.rubric.core.rubric import version_hash
 
@@ -19,6 +19,8 @@ _numbers = itertools.count(1)
 def make_user(name: str, *roles: Role) -> User:
     user = User.objects.create_user(username=name, password="correct horse battery")
     user.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
+    # Tests count the events of what they do, not of the accounts they start with.
+    AuditEvent.objects.filter(object_type="labeling.user", object_id=user.pk).delete()
     return user
 
 

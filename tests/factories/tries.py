@@ -66,7 +66,7 @@ def polite() -> Criterion:
 
 
 def champion() -> PromptVersion:
-    return champions_ensure(criteria=[polite()])[polite().pk]
+    return champions_ensure(criteria=[polite()], by=None)[polite().pk]
 
 
 def drafted(author: User, text: str = DRAFT, *, examples: Any = ()) -> PromptDraft:

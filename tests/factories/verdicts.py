@@ -20,7 +20,7 @@ def make_judge(rubric: Rubric, *, name: str = "direct, judge-model", **config: o
         engine="direct",
         config=HOSTED | config,
     )
-    prompts = champions_ensure(criteria=rubric.criteria.all())
+    prompts = champions_ensure(criteria=rubric.criteria.all(), by=None)
     for group, row in enumerate(rubric.criteria.all()):
         JudgePrompt.objects.create(
             judge=judge,

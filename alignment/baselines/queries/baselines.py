@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,12 @@ from alignment.baselines.core import (
 )
 from alignment.comparison.core.codes import Clusters
 from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
-from alignment.comparison.queries.cached_documents import cached_document, ids_hash, pin_of
+from alignment.comparison.queries.cached_documents import cached_document, ids_hash, known_body, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.intervals import RESAMPLES
-from evaluation.models.runs import Run
 from labeling.chats.core.splits import Candidate, related_chats
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
@@ -85,39 +83,22 @@ def without_run(scope: Scope) -> Part:
     return Part(scope.chat_set, None, scope.split, scope.against, of=scope)
 
 
-def part_of(scope: Scope) -> dict[str, Any]:
-    """The scope's part of its run, as JSON; `scope_of` restores it."""
-    days = {name: day and day.isoformat() for name, day in (("since", scope.since), ("until", scope.until))}
-    fields = {"split": scope.split, "against": scope.against, "topic": scope.topic}
-    return fields | days | {"without_holdout": sorted(scope.without_holdout)}
-
-
-def scope_of(run: Run, part: dict[str, Any]) -> Scope:
-    """Restore the scope from the result of `part_of`."""
-    days = {name: part[name] and date.fromisoformat(part[name]) for name in ("since", "until")}
-    fields = part | days | {"without_holdout": frozenset(part["without_holdout"])}
-    return Scope(run.chat_set, run, **fields)
-
-
 def answers_pin(scope: Scope) -> str:
     """Pin of the predictions for a run's scope; depends on labels and chats, not on the run."""
     return pin_of(without_run(scope), "words", ANSWERS_VERSION, SEED)
 
 
-def stored_answers(pin: str) -> Report | None:
-    """The stored predictions of this pin, if any."""
-    return Report.objects.filter(pin=pin).first()
-
-
-def answers_document(scope: Scope, *, beat: Callable[[int, int], None] = lambda done, total: None) -> Report:
-    """Predictions of the bag of words on the scope's chats, stored or trained now, which takes seconds.
+def answers_document(
+    scope: Scope, *, beat: Callable[[int, int], None] = lambda done, total: None
+) -> dict[str, Any]:
+    """Body of the bag of words' predictions on the scope's chats, known or trained now, which takes seconds.
 
     `beat(done, total)` is called with the number of learned criteria. Raises UnknownRater, and any exception
     of `beat`.
     NB: the body contains labels. Show comparisons, never this document.
     """
     part = without_run(scope)
-    return cached_document(
+    document = cached_document(
         part,
         kind=Report.Kind.BASELINES,
         pin=answers_pin(scope),
@@ -126,6 +107,7 @@ def answers_document(scope: Scope, *, beat: Callable[[int, int], None] = lambda 
         # Runs over the set may have different chats.
         options=["words", ids_hash(part.members.values_list("chat_id", flat=True))],
     )
+    return dict(document.body)
 
 
 def is_small(scope: Scope) -> bool:
@@ -134,24 +116,23 @@ def is_small(scope: Scope) -> bool:
     return chats["n"] <= SMALL_CHATS and (chats["size"] or 0) <= SMALL_CHARACTERS
 
 
-def stored_comparison(scope: Scope) -> dict[str, Any] | None:
-    """The stored comparison of a finished run, if any."""
+def known_comparison(scope: Scope) -> dict[str, Any] | None:
+    """The comparison of a finished run if it is stored or remembered."""
     if scope.run is None or scope.run.finished_at is None:
         return None
-    row = Report.objects.filter(pin=_comparison_pin(scope)).first()
-    return dict(row.body) if row else None
+    return known_body(_comparison_pin(scope))
 
 
-def comparison(scope: Scope, answers: Report) -> dict[str, Any]:
-    """The comparison, computed from these predictions; stored if the run is finished."""
+def comparison(scope: Scope, answers: dict[str, Any]) -> dict[str, Any]:
+    """The comparison, computed from the body of these predictions; once if the run is finished."""
     if scope.run is None or scope.run.finished_at is None:
-        return _comparison_body(scope, answers.body)
+        return _comparison_body(scope, answers)
     stored = cached_document(
         scope,
         kind=Report.Kind.BASELINES,
         pin=_comparison_pin(scope),
         policy=POLICY.version,
-        body=lambda: _comparison_body(scope, answers.body),
+        body=lambda: _comparison_body(scope, answers),
     )
     return dict(stored.body)
 

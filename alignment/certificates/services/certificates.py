@@ -17,7 +17,7 @@ from alignment.comparison.queries.latest_verdicts import COUNTED
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
-from alignment.reports.queries.reports import stored_report
+from alignment.reports.worker import report_store
 from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.chats import Split
@@ -120,7 +120,7 @@ def _check(run: Run, split: str, days: int) -> None:
 
 def _report(scope: Scope) -> Report:
     """Return the report to certify."""
-    report = stored_report(scope)
+    report = report_store(scope, share=True)
     if report is None or not report.body["chats"]:
         raise CertificateRefused("the report has no chats")
     if problem := nothing_to_certify(report.body):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.question_versions import Questions
 from alignment.statistics.agreement import Confusion
+from labeling.consensus.core.dropped import DroppedLabels
 
 Codes = NDArray[np.int8]
 Clusters = NDArray[np.int64] | None  # number of each chat's cluster, shape (chats,); None without clusters
@@ -104,6 +105,7 @@ class CriterionData:
     chance : probability of each chat to be in one of these samples, shape (chats,); None without a sample.
     at_random : whether all labels are on a random sample of all chats.
     carried : number of labels that carried over from other criteria, by key; several after a merge.
+    dropped : labels that answer an older text and no longer count; None without such labels.
     complete : whether the run has ended. Until then a chat without a verdict may still get one.
 
     Raises
@@ -122,6 +124,7 @@ class CriterionData:
     chance: NDArray[np.float64] | None = None
     at_random: bool = False
     carried: Mapping[str, int] = field(default_factory=dict)
+    dropped: DroppedLabels | None = None
     complete: bool = True
 
     def __post_init__(self) -> None:

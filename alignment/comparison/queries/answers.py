@@ -28,6 +28,8 @@ from alignment.comparison.queries.scope import Scope
 from alignment.statistics.agreement import Confusion
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
+from labeling.consensus.core.dropped import DroppedLabels
+from labeling.consensus.queries import dropped_labels
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion
@@ -114,6 +116,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
     passes, answered = _passes_when(scope.criteria), _answered_versions(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     carried = _carried(scope, answered)
+    dropped = dropped_of(scope)
     questions = _questions(scope, answered)
     samples = (
         {} if judge is None else inclusion_probabilities(scope, chats=chats.ids, labels=labels_of(scope))
@@ -131,6 +134,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
             chance=samples[row.pk].probability if row.pk in samples else None,
             at_random=_at_random(samples.get(row.pk), human[row.pk]),
             carried=carried.get(row.pk, {}),
+            dropped=dropped.get(row.key),
             complete=scope.run is None or scope.run.finished_at is not None,
         )
         for row in scope.criteria
@@ -227,6 +231,12 @@ def verdict_rows(run: Run | None, scope: Scope, **more: Any) -> NDArray[Any]:
 def labels_of(scope: Scope) -> QuerySet[Label]:
     """Counted labels on the scope's chats and criteria."""
     return Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
+
+
+def dropped_of(scope: Scope) -> dict[str, DroppedLabels]:
+    """Labels on the scope's chats that answer an older text and no longer count, by criterion key."""
+    labels = Label.objects.given().filter(chat__in=scope.chat_ids)
+    return {row.key: row for row in dropped_labels(labels=labels, criteria=scope.criteria)}
 
 
 def knows_rater(scope: Scope) -> bool:

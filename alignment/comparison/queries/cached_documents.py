@@ -1,14 +1,19 @@
-"""Cached documents: computed once and read back while nothing that they depend on has changed."""
+"""Documents: computed once and read back while nothing that they depend on has changed.
+
+A process remembers what it computed. Workers, commands and POST requests store it for all processes.
+"""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+from django.core.cache import caches
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
@@ -19,6 +24,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 # Locks of the documents that this process is computing, by pin.
 _COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()
 _LOOKING_UP = Lock()
+_STORING: ContextVar[bool] = ContextVar("documents_stored", default=False)
 
 
 def pin_of(
@@ -59,20 +65,95 @@ def cached_document(
     policy: int = 0,
     options: Sequence[Any] = (),
 ) -> Report:
-    """Return the stored document of this pin, or compute and store it.
+    """Return the document of this pin: stored, remembered by this process, or computed now.
 
-    Reports are kept for good. A document of another kind replaces older ones on the same subject (scope and
-    `options`), and has no id when it is computed now. A part without chats is not stored.
+    What is computed is remembered. It is stored only inside `documents_stored`; else it has no id.
     `policy` is the version of the policy that the body follows, 0 for none.
     """
-    if (stored := _stored(pin)) is not None:
+    new = Report(
+        kind=kind,
+        run=scope.run,
+        chat_set=scope.chat_set,
+        against=scope.against,
+        split=scope.split,
+        pin=pin,
+        subject=subject_of(scope, kind, options),
+        policy=policy,
+    )
+    if (known := known_document(new)) is None:
+        with _one_at_a_time(pin):
+            known = known_document(new) or _computed(new, scope, body)
+    return known
+
+
+def known_body(pin: str) -> dict[str, Any] | None:
+    """Return the body of this pin if it is stored or this process remembers it; None if unknown."""
+    known = known_document(Report(pin=pin))
+    return None if known is None else dict(known.body)
+
+
+def known_bodies(pins: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the bodies of these pins that are stored or remembered, by pin; at most one query."""
+    bodies = {} if is_storing() else dict(caches["documents"].get_many(pins))
+    if others := set(pins) - bodies.keys():
+        bodies |= dict(Report.objects.filter(pin__in=others).values_list("pin", "body"))
+    return bodies
+
+
+def remembered(key: str, compute: Callable[[], Any]) -> Any:
+    """Return a value that this process remembers under the key, computed if it does not."""
+    memory = caches["documents"]
+    if (value := memory.get(key)) is None:
+        value = compute()
+        memory.set(key, value)
+    return value
+
+
+@contextmanager
+def documents_stored() -> Iterator[None]:
+    """Store the documents that are computed inside: for workers, commands and POST requests.
+
+    NB: reading never writes, so without it they are only remembered.
+    """
+    token = _STORING.set(True)
+    try:
+        yield
+    finally:
+        _STORING.reset(token)
+
+
+def known_document(row: Report) -> Report | None:
+    """Return the document as it is stored or, where it need not be stored, remembered; None if unknown."""
+    # Of a report the stored row is wanted, which may have an id to link.
+    if row.kind != Report.Kind.REPORT and not is_storing() and _remember(row):
+        return row
+    if (stored := Report.objects.filter(pin=row.pin).first()) is not None:
         return stored
-    with _one_at_a_time(pin):
-        return _stored(pin) or _computed(scope, kind, pin, body, policy, options)
+    return row if not is_storing() and _remember(row) else None
 
 
-def _stored(pin: str) -> Report | None:
-    return Report.objects.filter(pin=pin).first()
+def is_storing() -> bool:
+    """Return whether documents are stored now: inside `documents_stored`."""
+    return _STORING.get()
+
+
+def _remember(row: Report) -> bool:
+    """Fill in the body that this process remembers; False if it does not."""
+    if (body := caches["documents"].get(row.pin)) is None:
+        return False
+    row.body = body
+    return True
+
+
+def _computed(row: Report, scope: Scope, body: Callable[[], dict[str, Any]]) -> Report:
+    # The number of parts without chats is unlimited.
+    if not is_storing() or (scope.is_part and not scope.members.exists()):
+        row.body = remembered(row.pin, body)
+        return row
+    older = stored_ids([row])
+    row.body = remembered(row.pin, body)
+    keep_documents([row], older=older)
+    return Report.objects.filter(pin=row.pin).first() or row
 
 
 @contextmanager
@@ -90,53 +171,26 @@ def _one_at_a_time(pin: str) -> Iterator[None]:
         yield
 
 
-def _computed(
-    scope: Scope,
-    kind: Report.Kind,
-    pin: str,
-    body: Callable[[], dict[str, Any]],
-    policy: int,
-    options: Sequence[Any],
-) -> Report:
-    about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
-    settings = {"kind": kind, "policy": policy}
-    subject = subject_of(scope, kind, options)
-    row = Report(pin=pin, subject=subject, **about, **settings)
-    if scope.is_part and not scope.members.exists():
-        row.body = body()  # not stored: the number of parts without chats is unlimited
-        return row
-    if kind == Report.Kind.REPORT:
-        new = {**about, **settings, "subject": subject, "body": body()}
-        return Report.objects.get_or_create(pin=pin, defaults=new)[0]
-    older = stored_ids([row])
-    row.body = body()
-    replace_documents([row], older=older)
-    return row
-
-
-def add_briefs(row: Report, briefs: Mapping[str, Any] | None) -> None:
-    """Add what the briefs changed to a report that was stored without it; its body stays as it is."""
-    if briefs is None:
-        return
-    row.briefs = briefs
-    if row.pk is not None:  # a part without chats is not stored
-        row.save(update_fields=["briefs"])
-
-
 def stored_ids(rows: Sequence[Report]) -> list[int]:
     """Ids of stored documents on these rows' subjects; call it before computing the bodies.
 
-    A document that another writer stores in between may be newer, so it is kept.
+    A document that another writer stores in between may be newer, so it is kept. Shared ones are, too.
     """
-    stored = Report.objects.filter(subject__in=[row.subject for row in rows])
+    stored = Report.objects.filter(subject__in=[row.subject for row in rows], shared=False)
     return list(stored.values_list("pk", flat=True))
 
 
-def replace_documents(rows: Sequence[Report], *, older: Sequence[int]) -> None:
-    """Store documents and delete the older ones; a document stored by another writer is kept."""
+def keep_documents(rows: Sequence[Report], *, older: Sequence[int]) -> None:
+    """Remember computed documents; inside `documents_stored` store them, and delete the older ones.
+
+    A document that another writer stored is kept.
+    """
+    caches["documents"].set_many({row.pin: row.body for row in rows})
+    if not is_storing():
+        return
     with transaction.atomic():
         Report.objects.bulk_create(rows, ignore_conflicts=True)
-        gone = Report.objects.filter(pk__in=older).exclude(pin__in=[row.pin for row in rows])
+        gone = Report.objects.filter(pk__in=older, shared=False).exclude(pin__in=[row.pin for row in rows])
         gone.only("pk").delete()  # their bodies may be large
 
 

@@ -159,6 +159,20 @@ class Scope:
         return set(Criterion.objects.filter(Exists(labels), pk__in=criteria).values_list("pk", flat=True))
 
 
+def part_of(scope: Scope) -> dict[str, Any]:
+    """The scope's part of its run, as JSON; `scope_of_part` restores it."""
+    days = {name: day and day.isoformat() for name, day in (("since", scope.since), ("until", scope.until))}
+    fields = {"split": scope.split, "against": scope.against, "topic": scope.topic}
+    return fields | days | {"without_holdout": sorted(scope.without_holdout)}
+
+
+def scope_of_part(run: Run, part: dict[str, Any]) -> Scope:
+    """Restore the scope from the result of `part_of`."""
+    days = {name: part[name] and date.fromisoformat(part[name]) for name in ("since", "until")}
+    fields = part | days | {"without_holdout": frozenset(part["without_holdout"])}
+    return Scope(run.chat_set, run, **fields)
+
+
 def _moment(day: date, at: time) -> datetime:
     """A time on that day in the current time zone, so that the database compares without conversion."""
     moment = datetime.combine(day, at)

@@ -87,7 +87,7 @@ def demo_ensure(*, lead: User | None = None) -> ChatSet:
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
     _texts(chat_set.rubric, lead)
-    champions_ensure(criteria=list(chat_set.rubric.criteria.all()))
+    champions_ensure(criteria=list(chat_set.rubric.criteria.all()), by=lead)
     labels_import(path=DEMO / "labels.jsonl", source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)
     adjudications_import(path=DEMO / "adjudications.jsonl")
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)

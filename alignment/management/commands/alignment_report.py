@@ -8,6 +8,7 @@ from alignment.comparison.queries.requested_scope import valid_ground_truth
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
+from alignment.reports.worker import report_store
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.models.runs import Run
@@ -32,7 +33,9 @@ class Command(WorkbenchCommand):
                 f"--against: {options['against']!r} is not consensus, each-rater or rater:NAME"
             )
         try:
-            report = alignment_report(self._scope(options))
+            scope = self._scope(options)
+            report_store(scope, share=True)
+            report = alignment_report(scope)
         except UnknownRater as error:
             raise InputProblem(f"--against: {error}") from error
         self.answer(report, report_table(report))

@@ -18,12 +18,13 @@ from alignment.demo_workspace.services.demo_workspace import (
 from alignment.demo_workspace.services.labelling import labelling_ensure
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
+from alignment.reports.worker import report_store
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
 from evaluation.gateway.current import current_endpoint, price_file
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, error_in_words
 from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -34,6 +35,7 @@ class Command(WorkbenchCommand):
     """Mark everything as demo data, and keep what exists."""
 
     help = __doc__
+    on_stop = "finished work is saved: the same command continues"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--evaluate", action="store_true", help="judge a few of the chats")
@@ -72,11 +74,13 @@ class Command(WorkbenchCommand):
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit") as bar:
             run_execute(run, on_unit=lambda failed: bar.update(0 if failed else 1) and None)
         if run.state == Run.State.PAUSED:
-            raise OutsideFailure(f"{run.error}; run the command again to continue")
+            raise OutsideFailure(f"{error_in_words(run.error)}; run the command again to continue")
 
     def _report_text(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
-        return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"
+        scope = Scope(run.chat_set, run)
+        report_store(scope, share=False)
+        return f"{report_table(alignment_report(scope))}{notice}"
 
 
 def sign_in_line(users: list[User], password: str) -> str:

@@ -11,7 +11,7 @@ from alignment.regression.worker import regression_advance, runs_of
 from common.commands import CommandExit, ExitCode
 from common.problems import InputProblem
 from evaluation.management.options import positive
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, error_in_words
 
 POLL_SECONDS = 2.0
 
@@ -20,6 +20,7 @@ class Command(GateCommand):
     """Print the gate's result: exit 0 pass, 1 fail, 3 inconclusive or not decided yet."""
 
     help = __doc__
+    on_stop = "the test continues"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("test", type=positive, metavar="ID", help="id of a regression test")
@@ -43,6 +44,10 @@ class Command(GateCommand):
                 return test
             paused = [run for run in runs_of(test) if run.state == Run.State.PAUSED]
             if paused or time.monotonic() >= until:
-                why = f"run {paused[0].pk} is paused: {paused[0].error}" if paused else "its runs continue"
+                why = (
+                    f"run {paused[0].pk} is paused: {error_in_words(paused[0].error)}"
+                    if paused
+                    else "its runs continue"
+                )
                 raise CommandExit(ExitCode.INCONCLUSIVE, f"regression test {test_id} is not decided: {why}")
             time.sleep(POLL_SECONDS)

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import WorkbenchCommand
+from common.commands import ImportCommand
 from evaluation.knowledge.services import criterion_articles_set
 from labeling.rubric.services.rubric import rubric_import
 
 
-class Command(WorkbenchCommand):
+class Command(ImportCommand):
     help = (
         "Create or extend a rubric from a JSON file. A changed text becomes a new version of its criterion."
     )

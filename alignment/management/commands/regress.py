@@ -21,9 +21,9 @@ from common.problems import FieldProblem, InputProblem, shown
 from evaluation.gateway.budget import BUDGET_REACHED
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_choice
-from evaluation.management.options import dollars
+from evaluation.management.options import account, dollars
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, error_in_words
 from evaluation.prompts.core.lint import Level
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.services.examples import prompt_version_add
@@ -31,7 +31,6 @@ from evaluation.prompts.services.prompt_files import prompt_read
 from evaluation.runs.services.runs import budget_change
 from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet, Split
-from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
@@ -39,6 +38,7 @@ class Command(GateCommand):
     """Test a criterion's prompt against its champion on the human labels of a chat set."""
 
     help = __doc__
+    on_stop = "finished work is saved: the same command continues"
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
@@ -102,7 +102,9 @@ class Command(GateCommand):
         if run.state == Run.State.PAUSED:
             spent = run.error.startswith(BUDGET_REACHED)
             code = ExitCode.INCONCLUSIVE if spent else ExitCode.OUTSIDE_FAILURE
-            raise CommandExit(code, f"run {run.pk}: {run.error}; run the same command again to continue")
+            raise CommandExit(
+                code, f"run {run.pk}: {error_in_words(run.error)}; run the same command again to continue"
+            )
 
 
 def _start(criterion: Criterion, text: str, options: dict[str, Any]) -> RegressionTest:
@@ -116,8 +118,8 @@ def _start(criterion: Criterion, text: str, options: dict[str, Any]) -> Regressi
         budget_usd=options["budget"],
         on_worker=False,
     )
-    by = _user(options["by"])
-    candidate = prompt_version_add(criterion=criterion, text=text, reason="Regression test")
+    by = account(options["by"])
+    candidate = prompt_version_add(criterion=criterion, text=text, reason="Regression test", author=by)
     return prompt_test_continue(candidate=candidate, choice=choice, by=by)
 
 
@@ -133,15 +135,6 @@ def _set(name: str) -> ChatSet:
     if chat_set is None:
         raise InputProblem(f"--set: there is no chat set {shown(name)}")
     return chat_set
-
-
-def _user(name: str | None) -> User | None:
-    if name is None:
-        return None
-    user = User.objects.filter(username=name).first()
-    if user is None:
-        raise InputProblem(f"--by: there is no account {shown(name)}")
-    return user
 
 
 def _judge(name: str | None) -> JudgeSpec:

@@ -1,17 +1,15 @@
 """API of criteria and of single prompt versions: reading, comparing and restoring."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib.auth.models import AnonymousUser
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.prompts.queries.criterion_list import criterion_list, criterion_row
 from alignment.prompts.queries.version_page import row_of
@@ -25,7 +23,7 @@ from alignment.prompts.serializers import (
     version_detail_body,
 )
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, QueryInput, number_parameter, problem, validated
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
@@ -39,7 +37,13 @@ class RestoreInput(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=500)
 
 
-class CriteriaApi(APIView):
+class AgainstQuery(QueryInput):
+    """The version to compare with."""
+
+    against = number_parameter("against", help_text="Also return the changes since this version.")
+
+
+class CriteriaApi(ApiView):
     """Every criterion."""
 
     permission_classes = [SeesJudge]
@@ -50,7 +54,7 @@ class CriteriaApi(APIView):
         return Response({"criteria": [criterion_body(row) for row in criterion_list(user=request.user)]})
 
 
-class CriterionApi(APIView):
+class CriterionApi(ApiView):
     """One criterion."""
 
     permission_classes = [SeesJudge]
@@ -61,29 +65,25 @@ class CriterionApi(APIView):
         return Response(criterion_detail_body(criterion_row(criterion_or_404(key), user=request.user)))
 
 
-class PromptVersionApi(APIView):
+class PromptVersionApi(ApiView):
     """One version."""
 
     permission_classes = [SeesJudge]
+    query_classes: ClassVar = {"GET": AgainstQuery}
 
     @extend_schema(
         operation_id="prompt_version",
-        parameters=[
-            OpenApiParameter(
-                "against", OpenApiTypes.INT, description="also return the changes since this version"
-            )
-        ],
         responses={200: VersionDetailOutput, 400: INVALID, **NO_ACCESS},
     )
     def get(self, request: Request, key: str, number: int) -> Response:
         """The version's text and examples. Examples from chats you cannot see are only counted."""
         rows = criterion_versions(criterion_or_404(key))
-        row, against = _version(rows, number, request.user), request.query_params.get("against")
+        row, against = _version(rows, number, request.user), self.query.get("against")
         other = None if against is None else _other(rows, against)
         return Response(version_detail_body(row, user=cast(User, request.user), other=other))
 
 
-class PromptRestore(APIView):
+class PromptRestore(ApiView):
     """Restoring a version."""
 
     permission_classes = [WritesTexts]
@@ -125,8 +125,8 @@ def _version(rows: Sequence[VersionRow], number: int, user: User | AnonymousUser
     return with_figures([row], of=[row], user=user)[0]
 
 
-def _other(rows: Sequence[VersionRow], against: str) -> VersionRow:
-    row = row_of(rows, int(against)) if against.isdecimal() and len(against) < 10 else None
+def _other(rows: Sequence[VersionRow], against: int) -> VersionRow:
+    row = row_of(rows, against)
     if row is None:
-        raise ValidationError({"against": ["Must be the number of a version of this criterion."]})
+        raise ValidationError({"against": [f"This criterion has no version {against}."]})
     return row

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.prompts.api.criterion import criterion_or_404, criterion_versions
 from alignment.prompts.queries.editor import start_of
@@ -23,6 +21,7 @@ from common.api import (
     INVALID,
     NO_ACCESS,
     PROBLEMS,
+    ApiView,
     PagedList,
     PostPermission,
     field_error,
@@ -167,7 +166,7 @@ class LintOutput(serializers.Serializer[Any]):
 # ---------- routes ----------
 
 
-class DraftApi(APIView):
+class DraftApi(ApiView):
     """Your own draft of a criterion's prompt, visible only to you."""
 
     permission_classes = [WritesTexts]
@@ -214,7 +213,7 @@ class DraftApi(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class LintApi(APIView):
+class LintApi(ApiView):
     """Lint of a prompt."""
 
     permission_classes = [WritesTexts]
@@ -240,7 +239,6 @@ class LintApi(APIView):
 @extend_schema_view(
     get=extend_schema(
         operation_id="prompt_versions",
-        parameters=[OpenApiParameter("page", OpenApiTypes.INT)],
         responses={200: VersionOutput(many=True), **NO_ACCESS},
     )
 )

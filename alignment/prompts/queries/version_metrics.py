@@ -15,7 +15,14 @@ from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
-from alignment.comparison.queries.cached_documents import hash_of, replace_documents, stored_ids
+from alignment.comparison.queries.cached_documents import (
+    documents_stored,
+    hash_of,
+    is_storing,
+    keep_documents,
+    known_bodies,
+    stored_ids,
+)
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
 from alignment.reports.core.human_side import human_side
@@ -233,10 +240,18 @@ def _recipe(run: Run, group: int) -> str:
 # ---------- counts, cached with the run ----------
 
 
+def version_counts_store(run: Run) -> None:
+    """Count a finished run before a page needs it, and store the counts for all processes."""
+    if run.state in FINISHED and run.purpose in MEASURING:
+        with documents_stored():
+            judged = JudgePrompt.objects.filter(judge=run.judge_id).values("criterion")
+            _counts([(run, criterion) for criterion in Criterion.objects.filter(pk__in=judged)])
+
+
 def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
     """Return by run and criterion id the counts of each split, in order."""
     pins = {(run.pk, criterion.pk): _pin(run, criterion) for run, criterion in pairs}
-    cached = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
+    cached = known_bodies(set(pins.values()))
     missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in cached]
     if missing:
         cached |= {row.pin: row.body for row in _recount(missing, pins)}
@@ -244,15 +259,15 @@ def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], d
 
 
 def _recount(pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]) -> list[Report]:
-    """Count and store, replacing the counts from before an answer changed."""
+    """Count, in place of the counts from before an answer changed."""
     rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
-    older = stored_ids(list(rows.values()))
+    older = stored_ids(list(rows.values())) if is_storing() else []
     weighted = weighted_rates(pairs)
     for pair, splits in _counted(pairs).items():
         rows[pair].body = {
             split: body | {"drawn": weighted.get((*pair, split))} for split, body in splits.items()
         }
-    replace_documents(list(rows.values()), older=older)
+    keep_documents(list(rows.values()), older=older)
     return list(rows.values())
 
 

@@ -7,11 +7,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.prompts.redesign.queries import Preview, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
-from common.api import INVALID, NO_ACCESS, field_error, validated
+from common.api import INVALID, NO_ACCESS, ApiView, field_error, validated
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
@@ -174,7 +173,7 @@ class LineageOutput(serializers.Serializer[Lineage]):
 # ---------- routes ----------
 
 
-class RedesignApi(APIView):
+class RedesignApi(ApiView):
     """Redesign a criterion."""
 
     permission_classes = [ManagesLabeling]
@@ -201,7 +200,7 @@ class RedesignApi(APIView):
         return Response(RedesignOutput(_result_body(result)).data, status=status.HTTP_201_CREATED)
 
 
-class LineageApi(APIView):
+class LineageApi(ApiView):
     """The lineage of a criterion."""
 
     permission_classes = [SeesJudge]

@@ -7,7 +7,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.models.suggestions import Suggestion
 from alignment.prompts.suggestions.queries.suggestions import (
@@ -24,7 +23,7 @@ from alignment.prompts.suggestions.services import (
     suggestion_use,
 )
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, problem, validated
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from labeling.models.people import User
@@ -92,7 +91,7 @@ class SuggestionOutput(serializers.Serializer[ShownSuggestion]):
     is_draft = serializers.BooleanField()
 
 
-class CriterionSuggestions(APIView):
+class CriterionSuggestions(ApiView):
     """Suggestions on a criterion."""
 
     permission_classes = [WritesTexts]
@@ -116,7 +115,7 @@ class CriterionSuggestions(APIView):
         return Response(answer, status=status.HTTP_202_ACCEPTED)
 
 
-class SuggestionDetail(APIView):
+class SuggestionDetail(ApiView):
     """One suggestion."""
 
     permission_classes = [WritesTexts]
@@ -128,7 +127,7 @@ class SuggestionDetail(APIView):
         return Response(SuggestionOutput(suggestion_in_full(_row(suggestion_id, user), user=user)).data)
 
 
-class SuggestionUseApi(APIView):
+class SuggestionUseApi(ApiView):
     """Use of a suggestion."""
 
     permission_classes = [WritesTexts]

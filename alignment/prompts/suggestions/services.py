@@ -128,7 +128,7 @@ def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User
     for wrong settings.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=by)
     profiles_ensure()
     if not FEWEST <= choice.chats <= MOST:
         raise SuggestionRefused(f"a suggestion reads {FEWEST} to {MOST} chats, not {choice.chats}")

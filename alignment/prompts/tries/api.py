@@ -9,7 +9,6 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.prompts.tries.forms import TryForm
 from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
@@ -22,10 +21,10 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import INVALID, NO_ACCESS, StrictInput
+from common.api import INVALID, NO_ACCESS, ApiView, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, Verdict, error_in_words
 from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
@@ -55,7 +54,7 @@ class TryInput(PreviewInput):
     dry_run = serializers.BooleanField(required=False)
 
 
-class PromptPreview(APIView):
+class PromptPreview(ApiView):
     """Preview of the rendered prompt."""
 
     permission_classes = [WritesTexts]
@@ -80,7 +79,7 @@ class PromptPreview(APIView):
         return Response(_preview_json(preview))
 
 
-class PromptTries(APIView):
+class PromptTries(ApiView):
     """Tries of your draft."""
 
     permission_classes = [WritesTexts]
@@ -111,7 +110,7 @@ class PromptTries(APIView):
         )
 
 
-class PromptTry(APIView):
+class PromptTry(ApiView):
     """A try."""
 
     permission_classes = [WritesTexts]
@@ -134,7 +133,7 @@ class PromptTry(APIView):
                 "id": run.pk,
                 "criterion": criterion.key,
                 "state": run.state,
-                "error": run.error,
+                "error": error_in_words(run.error),
                 "total": len(result.chats),
                 "done": result.ended,
                 "calls": run.calls,
@@ -214,7 +213,7 @@ def _chat_json(one: TryChat) -> dict[str, Any]:
         "before": _verdict_json(one.before),
         "after": _verdict_json(one.after),
         "change": one.change if one.after else None,
-        "error": one.error,
+        "error": error_in_words(one.error),
     }
 
 

@@ -18,6 +18,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 LONGEST_LABEL = 70
+LARGEST_ID = 2**63 - 1  # of the database's integers
 
 
 class TryForm(forms.Form):
@@ -26,7 +27,7 @@ class TryForm(forms.Form):
     profile = ProfileChoice(
         queryset=JudgeProfile.objects.none(), required=False, label="Judge profile", empty_label=None
     )
-    chat = forms.IntegerField(required=False, label="Chat")
+    chat = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_ID, label="Chat")
     what = forms.ChoiceField(required=False, choices=[(CHAT, CHAT), (DISAGREEMENTS, DISAGREEMENTS)])
     n = forms.IntegerField(
         required=False, min_value=1, max_value=MOST_CHATS, initial=USUAL_CHATS, label="Disagreements"
@@ -39,7 +40,7 @@ class TryForm(forms.Form):
         label="Budget, US dollars",
         help_text="Empty: no limit.",
     )
-    base = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    base = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_ID, widget=forms.HiddenInput)
 
     def __init__(self, data: Any, *, criterion: Criterion, user: User) -> None:
         super().__init__(data, auto_id="try_%s")

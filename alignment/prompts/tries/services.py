@@ -98,7 +98,11 @@ def prompt_preview(*, criterion: Criterion, author: User, choice: TryChoice) -> 
         keys = _criteria_in_call(member.chat_set, criterion, judge)
         criteria = chosen_criteria(member.chat_set, keys)
         row = judge_ensure(
-            choice=judge, criteria=criteria, endpoint=current_endpoint(), prompts=[tried_prompt]
+            choice=judge,
+            criteria=criteria,
+            endpoint=current_endpoint(),
+            prompts=[tried_prompt],
+            by=author,
         )
         if hides_examples(row, user=author):
             raise TryRefused("a prompt of this call has an example on a chat that you cannot see")
@@ -160,7 +164,7 @@ def try_cancel(*, run: Run, author: User) -> None:
 
 def _plan(criterion: Criterion, author: User, choice: TryChoice) -> _Plan:
     judge, prompt = _judge(choice.profile), _working_prompt(criterion, author, choice)
-    champion = champions_ensure(criteria=[criterion])[criterion.pk]
+    champion = champions_ensure(criteria=[criterion], by=author)[criterion.pk]
     latest = latest_verdicts(criterion=criterion, champion=champion)
     if choice.chat_id is None:
         chat_set, before = _disagreements(criterion, author, latest, choice.n)
@@ -213,7 +217,7 @@ def _judge(profile: JudgeProfile) -> JudgeSpec:
 
 
 def _working_prompt(criterion: Criterion, author: User, choice: TryChoice) -> WorkingPrompt:
-    base = choice.base or champions_ensure(criteria=[criterion])[criterion.pk]
+    base = choice.base or champions_ensure(criteria=[criterion], by=author)[criterion.pk]
     return working_prompt(criterion=criterion, author=author, base=base)
 
 

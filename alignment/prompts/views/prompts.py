@@ -140,7 +140,7 @@ def _page(
 def prompt_start(request: HttpRequest, key: str) -> HttpResponse:
     """Make version 1, shipped or generated, of a criterion without versions."""
     criterion = criterion_or_404(key)
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=cast(User, request.user))
     return redirect("alignment:prompt_edit", criterion.key)
 
 

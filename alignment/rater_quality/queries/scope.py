@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
+from labeling.consensus.core.dropped import DroppedLabels
+from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label, LabelingJob
 from labeling.models.rubric import Criterion
@@ -66,6 +68,12 @@ class QualityScope:
         """Number of counted labels that carried over from other criteria."""
         labels = Label.objects.counted().filter(self.on_criteria, self.on_chats, carried_from__isnull=False)
         return self._submitted(labels).count()
+
+    @cached_property
+    def dropped(self) -> list[DroppedLabels]:
+        """Labels that answer an older text and no longer count, by criterion."""
+        labels = self._submitted(Label.objects.given().filter(self.on_criteria, self.on_chats))
+        return dropped_labels(labels=labels, criteria=self.criteria)
 
     def _submitted(self, rows: QuerySet[Label]) -> QuerySet[Label]:
         """Limit the labels of a job to raters who submitted the chat in it."""

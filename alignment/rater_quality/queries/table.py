@@ -28,6 +28,7 @@ def quality_document(scope: QualityScope, labels: Labels) -> dict[str, Any]:
         "criterion": scope.only or None,
         "labels": len(labels.answers),
         "carried": scope.carried,
+        "dropped_labels": [{"criterion": row.key, **row.as_json()} for row in scope.dropped],
         "everybody": _agreement(overall_agreement(labels)),
         "raters": [_rater(row) for row in rater_rows(scope, labels, people)],
         "pairs": _pairs(matrix(labels, people)),

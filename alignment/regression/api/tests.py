@@ -1,23 +1,21 @@
 """API of regression tests."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
 
 from alignment.comparison.queries.disclosure import hide_small_counts
 from alignment.models.regressions import RegressionTest
 from alignment.regression.queries.page import regression_tests
-from alignment.regression.queries.test_list import RegressionFilter, regression_rows
+from alignment.regression.queries.test_list import STATES, RegressionFilter, regression_rows
 from alignment.regression.serializers import (
     EstimateOutput,
     RegressionInput,
@@ -41,10 +39,14 @@ from common.api import (
     INVALID,
     NO_ACCESS,
     PROBLEMS,
+    ApiView,
     PagedList,
     PostPermission,
+    QueryInput,
+    choice_parameter,
     field_error,
     problem,
+    row_parameter,
     validated,
 )
 from common.problems import FieldProblem, InputProblem
@@ -52,22 +54,23 @@ from evaluation.runs.queries.redact_errors import redact_errors
 from evaluation.runs.serializers import ResumeInput
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import SeesJudge, WritesTexts
 
 T = TypeVar("T")
 
 
+class RegressionQuery(QueryInput):
+    """Filters of tests. Tests of a whole judge belong to every criterion."""
+
+    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
+    state = choice_parameter("state", [state for state, _ in STATES])
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="regressions",
-        parameters=[
-            OpenApiParameter("criterion", OpenApiTypes.STR),
-            OpenApiParameter("state", OpenApiTypes.STR),
-        ],
-        responses={
-            200: OpenApiResponse(RegressionRowOutput(many=True), description="One page of tests"),
-            **NO_ACCESS,
-        },
+        responses={200: RegressionRowOutput(many=True), **NO_ACCESS},
     )
 )
 class RegressionList(PostPermission, PagedList[RegressionTest]):
@@ -75,12 +78,14 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
 
     permission_classes = [SeesJudge]
     post_permission = WritesTexts
+    query_classes: ClassVar = {"GET": RegressionQuery}
     serializer_class = RegressionRowOutput
 
     def get_queryset(self) -> Any:
         """Return the tests that the query selects."""
-        query = self.request.query_params
-        return regression_rows(RegressionFilter(query.get("criterion", ""), query.get("state", "")))
+        criterion = self.query.get("criterion")
+        key = criterion.key if criterion else ""
+        return regression_rows(RegressionFilter(key, self.query.get("state", "")))
 
     def results(self, page: Sequence[RegressionTest]) -> Any:
         """Return the tests, with the results that this user may see."""
@@ -100,7 +105,7 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
         return Response(_body(started.test.pk, user), status=code)
 
 
-class RegressionEstimate(APIView):
+class RegressionEstimate(ApiView):
     """Estimate of a test."""
 
     permission_classes = [WritesTexts]
@@ -144,7 +149,7 @@ class RegressionEstimate(APIView):
         )
 
 
-class RegressionDetail(APIView):
+class RegressionDetail(ApiView):
     """One test."""
 
     permission_classes = [SeesJudge]
@@ -157,7 +162,7 @@ class RegressionDetail(APIView):
 
 def _action(
     name: str, action: Callable[..., object], body: type[Serializer[Any]] | None = None
-) -> type[APIView]:
+) -> type[ApiView]:
     """Return a view for one action, so that the schema has an operation for each."""
 
     @extend_schema(
@@ -166,7 +171,7 @@ def _action(
         request=body,
         responses={200: RegressionOutput, **PROBLEMS} | ({400: INVALID} if body else {}),
     )
-    def post(self: APIView, request: Request, test_id: int) -> Response:
+    def post(self: ApiView, request: Request, test_id: int) -> Response:
         test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
         options = validated(body, request.data) if body else {}
         try:
@@ -177,7 +182,7 @@ def _action(
             raise ValidationError({"budget_usd": [str(wrong)]}) from wrong
         return Response(_body(test_id, user))
 
-    return type(f"Regression{name.title()}", (APIView,), {"permission_classes": [WritesTexts], "post": post})
+    return type(f"Regression{name.title()}", (ApiView,), {"permission_classes": [WritesTexts], "post": post})
 
 
 RegressionPause = _action("pause", regression_pause)
@@ -185,7 +190,7 @@ RegressionResume = _action("resume", regression_resume, ResumeInput)
 RegressionCancel = _action("cancel", regression_cancel)
 
 
-class RegressionRelease(APIView):
+class RegressionRelease(ApiView):
     """Release of a tested candidate."""
 
     permission_classes = [WritesTexts]

@@ -164,7 +164,8 @@ class PromptTestForm(StartForm):
     @property
     def nothing_to_test(self) -> bool:
         """Whether the criterion has no version other than its champion."""
-        return bool(self["criterion"].value()) and not self.versions
+        chosen = Criterion.objects.filter(key=self["criterion"].value() or "")
+        return not self.versions and chosen.exists()
 
     def clean(self) -> dict[str, Any]:
         """Build the request."""

@@ -95,6 +95,7 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
         "paused": [row for row in rows if row.run.state == Run.State.PAUSED] if test.is_open else [],
         "running": test.is_open and Run.State.RUNNING in states,
         "waits_for": _waits_for(test, rows),
+        "hold_up": next((row.progress.hold_up for row in rows if row.progress.hold_up), ""),
         "done": sum(row.progress.done + row.progress.failed for row in rows),
         "total": sum(row.progress.total for row in rows),
         "calls": sum(row.progress.calls for row in own),

@@ -59,7 +59,12 @@ def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Polic
         reason=reason.strip(),
         created_by=by,
     )
-    audit(actor=by, verb="policy revised", obj=row, changes=changes, reason=row.reason)
+    limits = {
+        name: {"old": current.parameters.get(name), "new": value}
+        for name, value in row.parameters.items()
+        if current.parameters.get(name) != value
+    }
+    audit(actor=by, verb="policy revised", obj=row, changes=limits, reason=row.reason)
     return row
 
 

@@ -71,7 +71,7 @@ def prompt_test_start(
     """
     criterion = candidate.criterion
     refuse_errors([candidate])
-    if champions_ensure(criteria=[criterion])[criterion.pk].pk == candidate.pk:
+    if champions_ensure(criteria=[criterion], by=by)[criterion.pk].pk == candidate.pk:
         raise RegressionRefused(nothing_new(candidate))
     keys = tested_criteria(criterion=criterion, choice=choice)
     baseline = _run(choice, keys, by, judge=choice.judge)

@@ -84,6 +84,8 @@ def _initial(request: HttpRequest, kind: type[StartForm]) -> dict[str, Any]:
     """Return the values of the query string, with a default chat set."""
     values: dict[str, Any] = {name: value for name, value in request.GET.items() if name in kind.base_fields}
     criterion = Criterion.objects.filter(key=values.get("criterion", "")).first()
+    if criterion is None:
+        values.pop("criterion", None)
     if "set" not in values and (chat_set := set_to_offer(criterion)) is not None:
         values["set"] = chat_set.pk
     return values

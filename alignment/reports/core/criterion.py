@@ -117,6 +117,7 @@ def criterion_entry(
         "reasons": list(decision.reasons),
         "cautions": [*_cautions(parts, judged, corrected=corrected_by is not None), *decision.cautions],
         "carried": _carried(parts),
+        "dropped_labels": data.dropped.as_json() if data.dropped else None,
         "drawn_by_verdict": parts.by_verdict,
         "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
@@ -275,6 +276,8 @@ def _cautions(parts: _Input, judged: dict[str, Estimate], *, corrected: bool) ->
     """Return the cautions; without a run or against each rater no single table has any."""
     carried = carried_caution(parts.data.carried, labels=parts.labels)
     of_labels = [carried] if carried else []
+    if parts.data.dropped:
+        of_labels.append(parts.data.dropped.words)
     if not judged:
         return of_labels
     pending = pending_caution(parts.tally.not_judged_yet, chats=parts.tally.chats)

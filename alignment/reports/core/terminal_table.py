@@ -7,6 +7,7 @@ from typing import Any
 from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 from alignment.reports.core.sensitivity import RATES
 from alignment.reports.core.status import LABEL_AGAIN
+from labeling.consensus.core.dropped import DroppedLabels
 
 STATUS = {
     "aligned": "aligned",
@@ -38,6 +39,11 @@ def report_table(report: Mapping[str, Any]) -> str:
     lines += [_row(criterion, statistics, judged=bool(judge)) for criterion in criteria]
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
     lines += [_carried(row["key"], row["carried"]) for row in criteria if row["carried"]]
+    lines += [
+        f"{DroppedLabels(row['key'], **row['dropped_labels']).words}."
+        for row in criteria
+        if row["dropped_labels"]
+    ]
     lines += [_between(row) for row in criteria if row["sensitivity"]]
     lines += [_session_score(report["session_score"], judged=bool(judge))]
     number = Counter(criterion["status"] for criterion in criteria)

@@ -6,6 +6,7 @@ from alignment.comparison.queries.answers import covered_chats, report_data, run
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.brief_effect import all_effects, brief_effect
 from evaluation.judges.core.direct_counterpart import debated_criteria
+from evaluation.models.runs import Run
 from evaluation.runs.queries.direct_runs import direct_run_of
 
 
@@ -16,16 +17,23 @@ def is_debate(scope: Scope) -> bool:
     )
 
 
-def briefs_section(scope: Scope) -> dict[str, Any] | None:
-    """Return counts by debated criterion and over all; None without a debate or without a direct run.
+def briefs_run(scope: Scope) -> Run | None:
+    """Return the direct run that shows what the briefs changed.
 
-    None against each rater, too, because a chat then has no single human answer. The counts cover the
-    report's chats. A constant number of queries.
+    None without a debate or a direct run, and against each rater: a chat then has no single human answer.
     """
     if scope.run is None or scope.each_rater or not is_debate(scope):
         return None
-    direct_run = direct_run_of(scope.run)
-    if direct_run is None:
+    return direct_run_of(scope.run)
+
+
+def briefs_section(scope: Scope, direct_run: Run | None = None) -> dict[str, Any] | None:
+    """Return counts by debated criterion and over all; None without `briefs_run`, which may be known already.
+
+    The counts cover the report's chats. A constant number of queries.
+    """
+    direct_run = direct_run or briefs_run(scope)
+    if direct_run is None or scope.run is None:
         return None
     chats, debated = covered_chats(scope), debated_criteria(scope.run.judge.config)
     ids = {row.key: row.pk for row in scope.criteria}

@@ -98,7 +98,7 @@ class Places:
 def cell_places(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> Places:
     """List the chats of one cell of a criterion's matrix."""
     scope = replace(scope, only=key)
-    return _shown(scope, _cached_cells(scope), (cell,), user)
+    return _shown(scope, cached_cells(scope), (cell,), user)
 
 
 def disagreements(
@@ -113,10 +113,10 @@ def disagreements(
     `among` narrows the list to some of them. Its result must depend on the run and the answers only; it is
     cached under `name`.
     """
-    return _shown(scope, _cached_cells(scope, name, among), DIFFER, user)
+    return _shown(scope, cached_cells(scope, name, among), DIFFER, user)
 
 
-def _cached_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell]] | None = None) -> Cells:
+def cached_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell]] | None = None) -> Cells:
     """Return the cells, computed once for the same answers; during a run they are computed each time."""
 
     def body() -> dict[str, Any]:

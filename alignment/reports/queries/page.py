@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -29,6 +29,7 @@ from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.reports import POLICY
 from alignment.reports.queries.verdict_notices import verdict_notices
 from evaluation.prompts.queries.versions import newest_versions
+from labeling.consensus.core.dropped import DroppedLabels
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 
@@ -67,6 +68,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
             *notices(scope),
             *verdict_notices(criteria, scope, chats=report["chats"]),
             *question_notices(criteria),
+            *dropped_notices(criteria),
         ],
         "is_demo": is_demo(scope),
         "query": scope_query(scope),
@@ -117,6 +119,15 @@ def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
         return []
     criteria_words = "1 criterion" if number == 1 else f"{number} criteria"
     return [f"labels and judge answer different versions of the question on {criteria_words}"]
+
+
+def dropped_notices(criteria: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a notice for each criterion with labels that no longer count."""
+    return [
+        DroppedLabels(row["key"], **row["dropped_labels"]).words
+        for row in criteria
+        if row.get("dropped_labels")
+    ]
 
 
 def is_demo(scope: Scope) -> bool:

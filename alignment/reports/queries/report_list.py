@@ -31,7 +31,7 @@ STATUSES = (  # status, css class of its chip, words
     ("raters_disagree", "apart", "raters disagree"),
     ("directional", "dir", "directional"),
 )
-NOT_COMPUTED = "Not computed yet: open the report"
+NOT_COMPUTED = "Not computed yet"
 IN_PROGRESS = "Run in progress"
 NO_CRITERION = "No criterion was judged"
 

@@ -6,12 +6,18 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.comparison.queries.answers import report_data
-from alignment.comparison.queries.cached_documents import add_briefs, cached_document, pin_of
+from alignment.comparison.queries.cached_documents import (
+    cached_document,
+    hash_of,
+    known_document,
+    pin_of,
+    remembered,
+)
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
-from alignment.reports.queries.brief_effect import briefs_section
+from alignment.reports.queries.brief_effect import briefs_run, briefs_section
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.provenance import report_pins
 from alignment.reports.queries.verdict_notices import verdict_notices
@@ -19,40 +25,62 @@ from labeling.models.rubric import Criterion
 from labeling.people.queries.workspace import subjective_in_session_score
 
 SEED = 20_260_101
-BODY_VERSION = 12
+BODY_VERSION = 13
 POLICY = StatusPolicy()
 
 
 def alignment_report(scope: Scope) -> dict[str, Any]:
     """Return the report's JSON, computed once for the same labels and verdicts.
 
+    Its id is that of the shared report with these results, null if there is none.
     Raises UnknownRater if the ground truth is a rater without labels on these chats.
     """
-    stored = stored_report(scope)
-    if stored is None:
+    row = report_document(scope)
+    if row is None:
         fresh = _body(scope, subjective=subjective_in_session_score())
         return {"id": None, **fresh, "briefs": briefs_section(scope)}
-    return {"id": stored.pk, **stored.body, "briefs": stored.briefs}
+    return report_json(row, scope)
 
 
-def stored_report(scope: Scope) -> Report | None:
-    """Return the stored report, computed now if needed; None while the run is in progress.
+def report_json(row: Report, scope: Scope) -> dict[str, Any]:
+    """Return the JSON of a report that is stored or remembered."""
+    briefs = row.briefs or _briefs(row, scope)
+    return {"id": row.pk if row.shared else None, **row.body, "briefs": briefs}
 
-    What the briefs of a debate changed is added as soon as its direct run exists.
-    """
-    if scope.run is not None and scope.run.finished_at is None:
+
+def report_document(scope: Scope) -> Report | None:
+    """Return the report of today's labels and verdicts; None while the run is in progress."""
+    if is_running(scope):
         return None
     subjective = subjective_in_session_score()
-    row = cached_document(
+    return cached_document(
         scope,
         kind=Report.Kind.REPORT,
         pin=report_pin(scope, subjective=subjective),
         policy=POLICY.version,
         body=lambda: _body(scope, subjective=subjective),
     )
-    if row.briefs is None:
-        add_briefs(row, briefs_section(scope))
-    return row
+
+
+def known_report(scope: Scope) -> Report | None:
+    """Return the report of today's labels and verdicts if it is stored or remembered."""
+    return known_document(Report(kind=Report.Kind.REPORT, pin=report_pin(scope)))
+
+
+def is_running(scope: Scope) -> bool:
+    """Return whether the run has not finished: its report changes with each verdict."""
+    return scope.run is not None and scope.run.finished_at is None
+
+
+def _briefs(row: Report, scope: Scope) -> dict[str, Any] | None:
+    """Return what the briefs changed, for a report that was computed before the direct run existed."""
+    run = briefs_run(scope)
+    if run is None:
+        return None
+    found: dict[str, Any] = remembered(
+        hash_of([row.pin, "briefs", run.pk]), lambda: briefs_section(scope, run)
+    )
+    return found
 
 
 def report_pin(

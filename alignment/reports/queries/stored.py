@@ -24,14 +24,16 @@ from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
 
 def readable_report(pk: int, *, user: User | AnonymousUser) -> Report | None:
-    """Return the report if the user may see its results; None for rows without provenance."""
-    rows = Report.objects.filter(kind=Report.Kind.REPORT).select_related("run__judge", "chat_set")
+    """Return the shared report if the user may see its results; None for rows without provenance."""
+    rows = Report.objects.filter(kind=Report.Kind.REPORT, shared=True).select_related(
+        "run__judge", "chat_set"
+    )
     row = rows.filter(pk=pk).first()
     if row is None or "pinned" not in row.body:
         return None
     if row.run_id is not None and not runs_open_to(user).filter(pk=row.run_id).exists():
         return None
-    return row if _may_see(row, user) else None
+    return row if may_see(row, user) else None
 
 
 def scope_of(row: Report) -> Scope:
@@ -86,7 +88,7 @@ def stored_page(row: Report) -> dict[str, Any]:
     }
 
 
-def _may_see(row: Report, user: User | AnonymousUser) -> bool:
+def may_see(row: Report, user: User | AnonymousUser) -> bool:
     """Return whether a live report would show the user these results, both then and now.
 
     A report that excludes the holdout of more splits than now is also shown.

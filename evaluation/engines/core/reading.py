@@ -32,13 +32,13 @@ def has_answer(reply: Reply) -> bool:
 def is_empty(reply: Reply) -> bool:
     """Return whether the model answered with no text."""
     blank = reply.state == "answered" and not reply.text.strip()
-    return blank or (reply.state == "failed" and "empty" in reply.error)
+    return blank or (reply.state == "failed" and "empty" in reply.error.lower())
 
 
 def from_failed_reply(reply: Reply) -> Reading:
     """Return the reading of a reply without a complete answer. A cut-off answer is never read."""
     if reply.state == "answered":
-        return Reading(state="failed", explanation="empty")
+        return Reading(state="failed", explanation="the answer is empty")
     return Reading(state=reply.state, explanation=reply.error)
 
 

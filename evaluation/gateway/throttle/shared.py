@@ -6,6 +6,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from evaluation.gateway.endpoints import endpoint_name
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, Streak, is_lasting
 from evaluation.gateway.throttle.protocol import EndpointDown
@@ -55,7 +56,7 @@ class SharedThrottle:
         self.slots = Slots.remembered(key, most=most)
         self._failing: dict[str, int] = {}  # failures of each call since the last answer
         self._key = key
-        self._name = key[0]
+        self._name = endpoint_name(key[0])
         self._store = store
         self._limits = limits
         self._patience = min(patience, FIRST_PATIENCE)

@@ -58,7 +58,7 @@ class DatabaseStore:
     """Stores the state in a row of EndpointState, locked while it changes, on its own thread."""
 
     def __init__(self, *, endpoint: str, model: str) -> None:
-        self._key: dict[str, Any] = {"endpoint": _short(endpoint), "model": _short(model)}
+        self._key: dict[str, Any] = {"endpoint": short_name(endpoint), "model": short_name(model)}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="endpoint-state")
 
     async def change(self, rule: Rule[T]) -> Step[T]:
@@ -73,14 +73,14 @@ class DatabaseStore:
 
     def _step(self, rule: Rule[T]) -> Step[T]:
         rows = EndpointState.objects.filter(**self._key)
-        before = _state(rows.first())
+        before = row_state(rows.first())
         step = rule(before, _database_now())
         if step.state == before:
             return step
         EndpointState.objects.get_or_create(**self._key)
         with transaction.atomic():
             row = rows.select_for_update().get()
-            step = rule(_state(row), _database_now())
+            step = rule(row_state(row), _database_now())
             rows.update(**asdict(step.state))
         return step
 
@@ -93,7 +93,7 @@ class RedisStore:
         self._redis: Redis = Redis.from_url(
             url.split(";")[0], socket_timeout=REDIS_TIMEOUT, socket_connect_timeout=REDIS_TIMEOUT
         )
-        self._key = f"lace:throttle:{sha256(f'{endpoint} {model}'.encode()).hexdigest()}"
+        self._key = redis_key(endpoint, model)
         self._local = LocalStore()
         self._rest_until = 0.0
 
@@ -142,11 +142,17 @@ def store_for(*, endpoint: str, model: str, broker_url: str) -> Store:
     return DatabaseStore(endpoint=endpoint, model=model)
 
 
-def _state(row: EndpointState | None) -> State:
+def redis_key(endpoint: str, model: str) -> str:
+    """Return the key of a model's state in Redis."""
+    return f"lace:throttle:{sha256(f'{endpoint} {model}'.encode()).hexdigest()}"
+
+
+def row_state(row: EndpointState | None) -> State:
+    """Return the state in a row; a new one without a row."""
     return State(**{name: getattr(row, name) for name in _NAMES}) if row else State()
 
 
-def _short(text: str) -> str:
+def short_name(text: str) -> str:
     """Return the name, or its hash if it is longer than its column."""
     return text if len(text) <= 200 else sha256(text.encode()).hexdigest()
 

@@ -28,6 +28,7 @@ from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.examples import examples_of
 from evaluation.prompts.queries.versions import newest_versions
 from evaluation.prompts.services.versions import champions_ensure
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
@@ -39,12 +40,13 @@ def judge_ensure(
     endpoint: Endpoint,
     profile: JudgeProfile | None = None,
     prompts: Collection[PromptVersion] = (),
+    by: User | None,
 ) -> Judge:
     """Return today's judge for a recipe; the same ingredients give the same row.
 
-    `prompts` replace their criteria's champions. A judge keeps its first profile.
+    `prompts` replace their criteria's champions. A judge keeps its first profile. `by` is the acting user.
     """
-    chosen = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
+    chosen = champions_ensure(criteria=criteria, by=by) | {row.criterion_id: row for row in prompts}
     ingredients = Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),

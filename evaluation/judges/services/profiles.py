@@ -118,6 +118,6 @@ def _judge_today(choice: JudgeSpec, rubric: Rubric, endpoint: Endpoint) -> Judge
     if not criteria:
         return JudgeToday(rubric.name, problem="the rubric has no active criterion")
     with transaction.atomic():
-        fingerprint = judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint).fingerprint
+        fingerprint = judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint, by=None).fingerprint
         transaction.set_rollback(True)
     return JudgeToday(rubric.name, fingerprint, Judge.objects.filter(fingerprint=fingerprint).first())

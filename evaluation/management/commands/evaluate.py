@@ -30,14 +30,14 @@ from evaluation.management.options import (
     refuse_plan_options,
 )
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, Verdict, error_in_words
 from evaluation.runs.queries.costs import costs_json, run_costs
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import budget_change, run_start
 from evaluation.runs.worker.batch import batch_advance
 from evaluation.runs.worker.estimate import Estimate, run_estimate
 from evaluation.runs.worker.execute import run_execute, run_reopen, run_settle
-from evaluation.runs.worker.plan import plan_load, texts_check
+from evaluation.runs.worker.plan import plan_load, resume_check
 
 # The command gives up after this many failed polls in a row; the batches stay.
 SILENT_POLLS = 20
@@ -49,6 +49,7 @@ class Command(WorkbenchCommand):
     """Plan a run or resume one, process it with a progress bar, and report the result."""
 
     help = __doc__
+    on_stop = "finished work is saved"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_plan_arguments(parser)
@@ -82,7 +83,7 @@ class Command(WorkbenchCommand):
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
-        texts_check(run)
+        resume_check(run)
         plan = plan_load(run)  # refuse unsuitable settings before the run changes
         budget = options["budget"] or run.budget_usd
         budget_check(budget=budget, models=plan.models, prices=plan.prices)
@@ -139,19 +140,20 @@ class Command(WorkbenchCommand):
 
     def _finish(self, run: Run) -> None:
         self.answer(run_json(run), run_text(run))
+        why = error_in_words(run.error)
         if run.state == Run.State.PAUSED and run.error.startswith(BUDGET_REACHED):
-            raise CommandExit(ExitCode.INCONCLUSIVE, resume_hint(run, run.error))
+            raise CommandExit(ExitCode.INCONCLUSIVE, resume_hint(run, why))
         if run.state == Run.State.PAUSED:
-            raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, run.error or "paused"))
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, why or "paused"))
         if run.state == Run.State.RUNNING:
             why = f"{run.units_left} units are being processed elsewhere"
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, why))
         if run.state == Run.State.CANCELLED:
             done = f"{run.units_done} of {run.units_total} units done"
-            raise CommandExit(ExitCode.OUTSIDE_FAILURE, f"run {run.pk} is cancelled ({run.error}); {done}")
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, f"run {run.pk} is cancelled ({why}); {done}")
         if run.state == Run.State.DONE_WITH_FAILURES:
             raise CommandExit(
-                ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {run.error}")
+                ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {why}")
             )
 
 

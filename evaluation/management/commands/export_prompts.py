@@ -11,6 +11,7 @@ from evaluation.prompts.services.prompt_files import prompts_export
 
 class Command(WorkbenchCommand):
     help = "Write every champion prompt to KEY.md in a folder, and its examples to KEY.examples.jsonl."
+    on_stop = "the files written so far stay"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)

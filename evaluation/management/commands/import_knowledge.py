@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import WorkbenchCommand
+from common.commands import ImportCommand
 from evaluation.knowledge.services import knowledge_import
 
 
-class Command(WorkbenchCommand):
+class Command(ImportCommand):
     help = "Import the Markdown files of a folder as knowledge articles; a changed text is a new version."
 
     def add_arguments(self, parser: CommandParser) -> None:

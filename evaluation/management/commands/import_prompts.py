@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import WorkbenchCommand
+from common.commands import ImportCommand
 from evaluation.prompts.services.prompt_files import prompts_import
 
 
-class Command(WorkbenchCommand):
+class Command(ImportCommand):
     help = "Add a version for every KEY.md in a folder with new text or examples; none is promoted."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -30,6 +30,7 @@ class Command(WorkbenchCommand):
     """Probe a judge with a chat set; exit code 0, 1 or 3, by the flip rate of each kind of attack."""
 
     help = __doc__
+    on_stop = "finished work is saved"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--set", required=True, help="name of the chat set")

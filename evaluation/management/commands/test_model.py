@@ -20,6 +20,7 @@ class Command(WorkbenchCommand):
     """Test a model of the endpoint in the settings; exit code 0, or 1 if a check fails."""
 
     help = __doc__
+    on_stop = "answers that came are saved"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("model", nargs="?", help="default: LACE_REASONING_MODEL")

@@ -170,7 +170,7 @@ def try_ensure(
     if prompt.revision == 0:
         return prompt.base
     # A try must not become version 1, which is the shipped or generated champion.
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=author)
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=prompt.text, examples=examples)
     digest = prompt_hash(text=prompt.text, examples=examples)

@@ -67,8 +67,9 @@ def prompt_version_add(
     wrong turn, value or mixture.
     """
     # A draft must not become version 1: that one is the shipped or generated champion.
-    champion = champions_ensure(criteria=[criterion])[criterion.pk]
+    # Locked first: another champion released meanwhile must not be replaced by the earlier one.
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    champion = champions_ensure(criteria=[criterion], by=author)[criterion.pk]
     prompt_check(criterion=criterion, text=text, examples=examples)
     digest = prompt_hash(text=text, examples=examples)
     known = None if again else known_version(criterion=criterion, content_hash=digest)

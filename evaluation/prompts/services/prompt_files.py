@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, p
 from evaluation.prompts.services.lint import prompt_lint
 from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit_import
 
 TEXT, EXAMPLES = ".md", ".examples.jsonl"
 
@@ -46,7 +47,7 @@ def prompts_export(folder: Path) -> ExportResult:
     written.
     """
     criteria = list(Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("key"))
-    prompts = champions_ensure(criteria=criteria)
+    prompts = champions_ensure(criteria=criteria, by=None)
     changed = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,15 +69,16 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
     ignored = Ignored()
     with transaction.atomic():
         results = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
-    added = [one for one in results if one is not None]
-    return ImportResult(
-        created=len(added),
-        unchanged=len(results) - len(added),
-        updated=0,
-        ignored=dict(ignored.counts),
-        # NB: after the transaction, for the lint may read every chat of dev and holdout.
-        notes=tuple(note for one in added for note in _notes(one)),
-    )
+        added = [one for one in results if one is not None]
+        result = ImportResult(
+            created=len(added),
+            unchanged=len(results) - len(added),
+            updated=0,
+            ignored=dict(ignored.counts),
+        )
+        audit_import(what="prompts", path=folder.resolve(), result=result, reason=reason)
+    # NB: after the transaction, for the lint may read every chat of dev and holdout.
+    return replace(result, notes=tuple(note for one in added for note in _notes(one)))
 
 
 def prompt_read(path: Path, *, criterion: Criterion) -> PromptFile:
@@ -109,7 +111,7 @@ def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
     file = prompt_read(path, criterion=criterion)
     beside = path.with_name(f"{criterion.key}{EXAMPLES}")
     examples = examples_read(beside, ignored=ignored) if beside.exists() else None
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=None)
     if _known(criterion, file.text, examples):
         return None
     choices = examples.choices if examples else ()

@@ -15,13 +15,14 @@ from evaluation.prompts.queries.definitions import definition_of
 from evaluation.prompts.queries.versions import champions, newest_versions, next_number
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
+from labeling.people.services.audit import audit
 
 SHIPPED = Path(__file__).resolve().parent.parent / "shipped"
 RUBRIC_ORIGINS = (PromptVersion.Origin.SHIPPED, PromptVersion.Origin.GENERATED)
 
 
-def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
-    """Return the champion prompt of each criterion by id.
+def champions_ensure(*, criteria: Collection[Criterion], by: User | None) -> dict[int, PromptVersion]:
+    """Return the champion prompt of each criterion by id; `by` is the acting user, None for a command.
 
     A criterion without a version gets version 1, shipped or generated. When the criterion's text changes, a
     generated champion, and a shipped one that asks another question, gets a successor. It becomes the
@@ -32,8 +33,13 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
     for criterion in criteria:
         champion, version = prompts.get(criterion.pk), versions[criterion.pk]
         if champion is None or not _serves(champion, version):
-            prompts[criterion.pk] = _version_add(criterion, version, champion)
+            prompts[criterion.pk] = _version_add(criterion, version, champion, by)
     return prompts
+
+
+def is_measured(criterion: Criterion) -> bool:
+    """Return whether the criterion has labels or verdicts: then its champion changes by a release only."""
+    return criterion.labels_seq > 0 or Verdict.objects.filter(criterion=criterion).exists()
 
 
 @transaction.atomic
@@ -47,12 +53,11 @@ def prompt_promote(
     if not reason.strip():
         raise InputProblem("a promotion needs a reason")
     criterion = Criterion.objects.select_for_update(no_key=True).get(pk=version.criterion_id)
-    newest = Promotion.objects.filter(criterion=criterion).order_by("-id").first()
+    newest = Promotion.objects.filter(criterion=criterion).select_related("version").order_by("-id").first()
     if newest is not None and newest.version_id == version.pk:
         return newest
-    return Promotion.objects.create(
-        criterion=criterion, version=version, reason=reason, by=by, overridden=overridden
-    )
+    before = None if newest is None else newest.version
+    return _promotion(version=version, before=before, reason=reason, by=by, overridden=overridden)
 
 
 def prompt_confirm(*, version: PromptVersion, champion: PromptVersion, by: User | None) -> Promotion:
@@ -60,6 +65,24 @@ def prompt_confirm(*, version: PromptVersion, champion: PromptVersion, by: User 
     last = Promotion.objects.filter(version=champion).latest("id")
     reason = version.reason.strip() or "The same text, read again"
     return prompt_promote(version=version, reason=reason, by=by, overridden=last.overridden)
+
+
+def _promotion(
+    *, version: PromptVersion, before: PromptVersion | None, reason: str, by: User | None, overridden: bool
+) -> Promotion:
+    """Store a promotion and log the change of the champion."""
+    audit(
+        actor=by,
+        verb="champion changed",
+        obj=version.criterion,
+        criterion=version.criterion.key,
+        champion={"old": before and before.number, "new": version.number},
+        reason=reason,
+        overridden=overridden,
+    )
+    return Promotion.objects.create(
+        criterion=version.criterion, version=version, reason=reason, by=by, overridden=overridden
+    )
 
 
 def _serves(prompt: PromptVersion, version: CriterionVersion) -> bool:
@@ -70,7 +93,7 @@ def _serves(prompt: PromptVersion, version: CriterionVersion) -> bool:
 
 @transaction.atomic
 def _version_add(
-    criterion: Criterion, version: CriterionVersion, before: PromptVersion | None
+    criterion: Criterion, version: CriterionVersion, before: PromptVersion | None, by: User | None
 ) -> PromptVersion:
     """Add the rubric's own text once, and return the champion: the new version if it may become it."""
     locked = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
@@ -80,10 +103,10 @@ def _version_add(
     prompts = PromptVersion.objects.filter(criterion=criterion)
     known = prompts.filter(written_for=version, origin__in=RUBRIC_ORIGINS).first()
     prompt = known or _own_version(criterion, version, first=now is None)
-    if now is not None and (locked.labels_seq or Verdict.objects.filter(criterion=criterion).exists()):
+    if now is not None and is_measured(locked):
         return now
     if now != prompt:
-        Promotion.objects.create(criterion=criterion, version=prompt, reason=prompt.reason)
+        _promotion(version=prompt, before=now, reason=prompt.reason, by=by, overridden=False)
     return prompt
 
 

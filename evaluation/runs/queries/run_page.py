@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.db.models import Count
-from django.utils import timezone
 
-from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
+from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, error_in_words
+from evaluation.runs.queries.hold_ups import just_enqueued
 from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
+from evaluation.runs.queries.workers import judge_workers
 from labeling.models.people import User
 
 # Notes on outcomes whose name says too little.
@@ -19,8 +19,6 @@ NOTES = {
     Attempt.Outcome.REFUSED: "by the model or the endpoint's filter",
     Attempt.Outcome.BAD_REQUEST: "the endpoint does not accept this request",
 }
-# A free worker starts at once; planning a big run needs a little longer.
-ANSWERED_WITHIN = timedelta(seconds=10)
 REASONS = {
     Verdict.State.UNPARSED: "The answer has no readable verdict.",
     Verdict.State.REFUSED: "The model or the endpoint's filter refused.",
@@ -81,14 +79,9 @@ def run_failures(run: Run, *, user: User) -> list[tuple[str, int]]:
 
 
 def in_words(error: str) -> str:
-    """Return an error line with the outcome at its beginning in words.
-
-    >>> in_words("server_error: HTTP 500")
-    'Server error: HTTP 500'
-    """
-    kind, colon, rest = error.partition(":")
-    name = Attempt.Outcome(kind).label if kind in Attempt.Outcome.values else kind
-    return f"{name[:1].upper()}{name[1:]}{colon}{rest}"
+    """Return an error line as pages show it: the outcome in words, with a capital unless it is an address."""
+    words = error_in_words(error)
+    return words if "://" in words.partition(" ")[0] else f"{words[:1].upper()}{words[1:]}"
 
 
 def run_batches(run: Run, *, user: User) -> list[Batch]:
@@ -104,16 +97,13 @@ def waits_for(run: Run, *, workers: int, batches: Sequence[Batch]) -> str:
     """Return what a running run without workers waits for; "" for any other run.
 
     `batches`: answers of the Batch API. `turn`: workers are busy or already notified. `worker`: no worker
-    runs.
+    runs, or none was heard of lately.
     """
     if run.state != Run.State.RUNNING or workers:
         return ""
     if any(batch.finished_at is None for batch in batches):
         return "batches"
-    now = timezone.now()
-    if run.rung_at and run.rung_at > now - ANSWERED_WITHIN:
-        return "turn"
-    return "turn" if WorkerLease.objects.filter(expires_at__gte=now).exists() else "worker"
+    return "turn" if just_enqueued(run) or judge_workers().alive else "worker"
 
 
 def shares(run: Run) -> dict[str, float | None]:
@@ -138,6 +128,10 @@ def next_step(run: Run) -> str:
 
 
 _STEPS = (
+    (
+        ("another endpoint", "settings name"),
+        "Set OPENAI_BASE_URL to this judge's endpoint, restart the worker, then resume.",
+    ),
     (("lace_prices",), "Add the model's price to that file, restart the worker, then resume."),
     (
         ("budget",),
@@ -147,10 +141,6 @@ _STEPS = (
     (
         ("404", "model"),
         "Correct the model's name in the judge profile and start a new run. This judge cannot change.",
-    ),
-    (
-        ("another endpoint", "settings name"),
-        "Set OPENAI_BASE_URL to this judge's endpoint, then resume.",
     ),
     (
         ("429", "rate"),

@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
 from evaluation.models.judges import Engine
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, Verdict, error_in_words
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
@@ -191,7 +191,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         model=judge.model,
         state=run.state,
         state_label=run.get_state_display(),
-        error=run.error,
+        error=error_in_words(run.error),
         total=run.units_total,
         done=run.units_done,
         failed=run.units_failed,

@@ -8,6 +8,7 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
+from common.problems import InputProblem
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import PromptVersion
@@ -16,7 +17,7 @@ from evaluation.runs.services.runs import RunChoice, RunRefused, budget_change, 
 from evaluation.runs.worker.batch import batches_stop
 from evaluation.runs.worker.enqueue import run_enqueue
 from evaluation.runs.worker.execute import run_reopen
-from evaluation.runs.worker.plan import texts_problem
+from evaluation.runs.worker.plan import resume_check
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
@@ -67,12 +68,14 @@ def run_pause(*, run: Run, by: User | None) -> Run:
 def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) -> Run:
     """Return a paused or failed run to the workers, with its failed units and an optional new budget.
 
-    Raises RunRefused, also after an upgrade of the prompts' fixed texts, and InputProblem for a budget that
-    cannot be kept.
+    Raises RunRefused, also where the prompts' fixed texts or the endpoint changed, and InputProblem for a
+    budget that cannot be kept.
     """
     locked = _locked(run, "resumed", RESUMABLE)
-    if problem := texts_problem(locked):
-        raise RunRefused(problem)
+    try:
+        resume_check(locked)
+    except InputProblem as problem:
+        raise RunRefused(str(problem)) from problem
     if budget_usd is not None:
         budget_change(locked, budget_usd)
     resumed = run_reopen(locked, on_worker=True)

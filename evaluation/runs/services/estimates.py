@@ -67,7 +67,7 @@ def planned_for(
     chat_ids = list(chosen_members(chat_set, run).values_list("chat_id", flat=True))
     with transaction.atomic():
         criteria = chosen_criteria(chat_set, run.criteria)
-        row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
+        row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=None)
         planned = PlannedRun(
             fingerprint=row.fingerprint,
             asking=asking_of(row, replicate=run.replicate, audit=run.audit),

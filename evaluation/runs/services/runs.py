@@ -73,7 +73,7 @@ def run_start(
         raise RunRefused("the embedded model has no Batch API: use live mode")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
-    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
+    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)
     _budget_check(row, run.budget_usd)
     started = Run.objects.create(
         judge=row,

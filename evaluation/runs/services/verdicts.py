@@ -18,6 +18,7 @@ from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.runs.core.imported import MODULUS, VerdictLine, verdict_line_of
 from labeling.chats.queries import chat_set_named, criteria_of_set
 from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.people.services.audit import audit_command
 
 LINES_AT_ONCE = 5000
 CHATS_AT_ONCE = 1000
@@ -73,6 +74,9 @@ def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> Verdict
         new = {name: run for name, (run, created) in runs.items() if created}
         if new:
             _store(path, chat_set, new)
+        verdicts = sum(contents[name].verdicts for name in new)
+        ids = {"runs": sorted(run.pk for run, _ in runs.values()), "new_runs": len(new)}
+        audit_command(what="verdicts", path=path, obj=chat_set, created=verdicts, **ids)
     return VerdictsImported(
         tuple(
             ImportedRun(run.pk, name, contents[name].verdicts, created)

@@ -17,15 +17,15 @@ from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.endpoints.services import model_learn
 from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
 from evaluation.gateway.budget import cost_without_answer, reserve, settle, worst_cost
-from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, request_settings, storable
 from evaluation.gateway.model import MOST_REWRITTEN, request_body
 from evaluation.gateway.prices import BATCH_SHARE, Price, cost
 from evaluation.gateway.refusals import lesson
+from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import attempts_allowed, decide
 from evaluation.gateway.rows import Fields, rows_update
-from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock
+from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock, error_in_words
 
 CHUNK = 500
 PENDING = (Batch.State.PREPARED, Batch.State.UPLOADED, Batch.State.SUBMITTED)
@@ -308,7 +308,7 @@ class Collector:
         if decision.action == "stop":
             self.trouble = f"{self.batch.endpoint}: {outcome.error}"
         if decision.action == "give_up":
-            self._give_up(attempt, f"{outcome.kind}: {outcome.error}")
+            self._give_up(attempt, error_in_words(f"{outcome.kind}: {outcome.error}"))
         if decision.action != "keep" or call.state in STORED_STATES:
             return False
         self.answered += 1

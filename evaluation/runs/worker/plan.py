@@ -9,7 +9,7 @@ from common.problems import InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.endpoints.queries import model_profiles
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import Endpoint, endpoint_name
 from evaluation.gateway.throttle import Limits
 from evaluation.judges.core.fingerprint import has_current_texts
 from evaluation.models.judges import Judge, JudgePrompt
@@ -40,16 +40,37 @@ def texts_check(run: Run) -> None:
         raise InputProblem(problem)
 
 
+def endpoint_check(run: Run, endpoint: Endpoint) -> None:
+    """Raise EndpointChanged unless the endpoint is the judge's: one run never mixes the answers of two."""
+    begun = run.judge.config["endpoint"]
+    if endpoint.id == begun:
+        return
+    names = (
+        f"run {run.pk} began at {endpoint_name(begun)}, but the settings name {endpoint_name(endpoint.id)}"
+    )
+    if endpoint.embedded and begun.startswith("embedded:"):
+        names = f"run {run.pk} began with another endpoint: an older file of the embedded model"
+    raise EndpointChanged(
+        f"{names}. Set OPENAI_BASE_URL and OPENAI_API_KEY back and restart the workers, or start a new run"
+    )
+
+
+def resume_check(run: Run) -> None:
+    """Raise InputProblem if a run must not go on: other texts of the prompts, or another endpoint, by now.
+
+    Answers of both would be mixed in one run. Also raises what current_endpoint raises.
+    """
+    texts_check(run)
+    endpoint_check(run, current_endpoint())
+
+
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     """Return the plan of a run.
 
     Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
     """
     endpoint = current_endpoint()
-    if endpoint.id != run.judge.config["endpoint"]:
-        raise EndpointChanged(
-            f"run {run.pk} uses {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
-        )
+    endpoint_check(run, endpoint)
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     plan = plan_without_run(

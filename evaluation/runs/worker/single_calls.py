@@ -11,6 +11,7 @@ from evaluation.core.types import Reply, Request, Sampling, Setup
 from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
 from evaluation.gateway.current import current_endpoint, current_prices
+from evaluation.gateway.endpoints import endpoint_name
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
 from evaluation.gateway.prices import price_sources
@@ -95,7 +96,8 @@ def _plan(request: Request) -> Plan:
     """Return what the gateway needs; a plan without units."""
     endpoint = current_endpoint()
     if endpoint.id != request.endpoint:
-        raise EndpointChanged(f"this request uses {request.endpoint}, but the settings name {endpoint.id}")
+        begun, now = endpoint_name(request.endpoint), endpoint_name(endpoint.id)
+        raise EndpointChanged(f"this request began at {begun}, but the settings name {now}")
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     groups = {0: Group((), Setup("direct", {"direct": sampling}))}
     return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)

@@ -14,17 +14,30 @@ NAME_LIMIT = 120
 AT_ONCE = 1000
 
 
-def chat_set_ensure(*, name: str, rubric_name: str = "") -> ChatSet:
+# A sample is drawn, so no file makes one.
+KINDS = tuple(kind.value for kind in ChatSet.Kind if kind is not ChatSet.Kind.SAMPLE)
+
+
+def chat_set_ensure(*, name: str, rubric_name: str = "", kind: str = "") -> ChatSet:
     """
     Return the set of that name, created if new; with a single rubric `rubric_name` is optional.
 
-    Raises InputProblem where the rubric is unknown, ambiguous, or not the set's.
+    `kind` is that of a new set, one of KINDS, "" = curated.
+
+    Raises InputProblem where the rubric is unknown, ambiguous, or not the set's, or the set has another kind.
     """
     if not 0 < len(name.strip()) <= NAME_LIMIT:
         raise InputProblem(f"--set: a name has 1 to {NAME_LIMIT} characters")
     chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
     if chat_set is None:
-        return ChatSet.objects.create(name=name, rubric=_rubric(rubric_name))
+        return ChatSet.objects.create(
+            name=name, rubric=_rubric(rubric_name), kind=kind or ChatSet.Kind.CURATED
+        )
+    if kind and kind != chat_set.kind:
+        raise InputProblem(
+            f"--kind: the set {shown(name)} is of the kind {chat_set.kind}; "
+            "a lead changes it on the set’s page"
+        )
     if rubric_name and rubric_name != chat_set.rubric.name:
         raise InputProblem(f"--rubric: the set {shown(name)} belongs to {shown(chat_set.rubric.name)}")
     return chat_set

@@ -14,6 +14,7 @@ from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.chats.services.chat_sets import MembersImport, chat_set_ensure
 from labeling.models.chats import Chat, Split, Topic
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit_import
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
@@ -30,6 +31,7 @@ def chats_import(
     rubric_name: str = "",
     split: str = "",
     cluster_key: str = "",
+    kind: str = "",
     origin: Chat.Origin = Chat.Origin.IMPORT,
 ) -> ImportResult:
     """
@@ -38,19 +40,21 @@ def chats_import(
     Parameters
     ----------
     path : JSON Lines of chats.
-    set_name, rubric_name : see `chat_set_ensure`.
+    set_name, rubric_name, kind : see `chat_set_ensure`.
     split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); a line's own wins.
     cluster_key : key of the metadata that names each chat's cluster.
     origin : origin of the new chats.
 
     Raises ImportProblem or InputProblem; no data is written then.
     """
-    if not set_name and (split or rubric_name):
-        raise InputProblem(f"{'--split' if split else '--rubric'} needs --set")
+    if not set_name and (split or rubric_name or kind):
+        raise InputProblem(f"{'--split' if split else '--rubric' if rubric_name else '--kind'} needs --set")
     proportions = proportions_of(split or Split.DEV)
     members = None
     if set_name:
-        members = MembersImport(chat_set_ensure(name=set_name, rubric_name=rubric_name), proportions)
+        members = MembersImport(
+            chat_set_ensure(name=set_name, rubric_name=rubric_name, kind=kind), proportions
+        )
     importer = _ChatsImport(path, origin, members, cluster_key)
     for chunk in _chunks(read_records(path, importer.parse)):
         importer.store(chunk)
@@ -60,7 +64,9 @@ def chats_import(
         members.finish()
     if importer.regrouped:  # intervals of labelled criteria count clusters, so they must be computed anew
         Criterion.objects.filter(labels_seq__gt=0).update(labels_seq=F("labels_seq") + 1)
-    return importer.result(split_asked=bool(split))
+    result = importer.result(split_asked=bool(split))
+    audit_import(what="chats", path=path, result=result, obj=members.chat_set if members else None)
+    return result
 
 
 def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
@@ -53,6 +52,8 @@ class DawidSkene:
     @property
     def switched(self) -> bool:
         """Whether swapped class names would agree with more answers: EM does not know the names."""
+        from scipy.optimize import linear_sum_assignment  # here: the start of the web server does not wait
+
         best = self.expected[linear_sum_assignment(self.expected, maximize=True)].sum()
         return bool(best > np.trace(self.expected) + 0.5)  # by less than one answer is a tie
 

@@ -51,7 +51,9 @@ def consensus_follow(*, version: CriterionVersion) -> None:
         return
     for criterion in criteria_lock(criterion_ids=[version.criterion_id]):
         _refresh_all(criterion, [row.pk for row in _counting([criterion])])
-    Criterion.objects.filter(pk=version.criterion_id).update(labels_seq=F("labels_seq") + 1)
+    # Without labels nothing changed, and its generated prompt may go on following the text.
+    labelled = Criterion.objects.filter(pk=version.criterion_id, labels_seq__gt=0)
+    labelled.update(labels_seq=F("labels_seq") + 1)
 
 
 class _Counting(NamedTuple):

@@ -1,15 +1,18 @@
 """One labelling job for leads: progress by rater, set and topic, skipped chats, chats in work."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from labeling.consensus.core.dropped import DroppedLabels
+from labeling.consensus.queries import dropped_labels
 from labeling.jobs.queries.jobs import MS_A_MINUTE, Teammate, job_counts, missing_of, team_of
+from labeling.jobs.queries.unreachable import unavailable_raters, unreachable_labels
 from labeling.models.chats import ChatSet
-from labeling.models.labels import EXPIRED, Assignment, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, Label, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
 
@@ -28,6 +31,8 @@ class RaterProgress:
     skipped: int = 0
     minutes: float | None = None
     last_at: datetime | None = None
+    # Why the rater can label nothing in this job any more, "" if they can.
+    unavailable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +84,16 @@ class JobPage:
 
     submitted: int
     wanted: int
+    # Wanted labels that nobody can give.
+    unreachable: int
     raters: Sequence[RaterProgress]
     sets: Sequence[SetProgress]
     topics: Sequence[TopicProgress]
     skipped: Sequence[SkippedChat]
     skipped_total: int
     in_work: Sequence[ChatInWork]
+    # Labels on the job's chats that answer an older text and no longer count.
+    dropped: Sequence[DroppedLabels]
     # Raters who have not finished the calibration round before this job, or this round.
     missing: Sequence[str]
     team: int
@@ -110,18 +119,29 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     return JobPage(
         submitted=submitted,
         wanted=wanted,
-        raters=_raters(team, rows),
+        unreachable=unreachable_labels(jobs=[job]).get(job.pk, 0) if submitted < wanted else 0,
+        raters=_raters(job, team, rows),
         sets=_sets(job, rows, submitted, wanted),
         topics=_topics(rows, labels_a_pattern=job.overlap),
         skipped=_skipped(given_back.filter(seen)),
         skipped_total=given_back.count(),
         in_work=_in_work(rows.filter(seen)) if job.state == LabelingJob.State.OPEN else (),
+        dropped=_dropped(job, rows),
         missing=missing_of(job=first, team=team) if first else (),
         team=len(team),
     )
 
 
-def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
+def _dropped(job: LabelingJob, rows: QuerySet[Assignment]) -> list[DroppedLabels]:
+    """Return the labels that raters gave in the job and that no longer count."""
+    given = rows.filter(state=State.SUBMITTED, chat=OuterRef("chat"), rater=OuterRef("rater"))
+    criteria = list(job.criteria.order_by("dimension__position", "position"))
+    return dropped_labels(labels=Label.objects.given().filter(Exists(given)), criteria=criteria)
+
+
+def _raters(
+    job: LabelingJob, team: Iterable[Teammate], rows: QuerySet[Assignment]
+) -> tuple[RaterProgress, ...]:
     """Return the current team and former members who labelled."""
     counts = (
         rows.filter(rater__isnull=False)
@@ -140,7 +160,10 @@ def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[Rater
         for name, submitted, gold, held, skipped, ms, last_at in counts
     }
     everybody = {mate.name: RaterProgress(mate.name) for mate in team} | found
-    return tuple(everybody[name] for name in sorted(everybody))
+    named = {rater.pk for rater in job.raters.all()}
+    ended = job.state == LabelingJob.State.CLOSED
+    reasons = {} if ended else unavailable_raters(names=everybody.keys(), group=job.group, named=named)
+    return tuple(replace(everybody[name], unavailable=reasons.get(name, "")) for name in sorted(everybody))
 
 
 def _sets(

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from labeling.jobs.queries.unreachable import unreachable_labels
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import Rater, User
@@ -43,6 +44,8 @@ class JobRow:
     group: str
     submitted: int
     wanted: int
+    # Wanted labels that nobody can give.
+    unreachable: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,9 @@ def job_rows(
         chosen = chosen.filter(chat_set=chat_set)
     rows = list(chosen.select_related("chat_set", "group").prefetch_related("raters").order_by("-pk")[:limit])
     counts = job_counts(jobs=[row.pk for row in rows])
-    return [_job_row(row, *counts.get(row.pk, (0, 0))) for row in rows]
+    unfinished = [row for row in rows if row.pk in counts and counts[row.pk][0] < counts[row.pk][1]]
+    unreachable = unreachable_labels(jobs=unfinished)
+    return [_job_row(row, *counts.get(row.pk, (0, 0)), unreachable.get(row.pk, 0)) for row in rows]
 
 
 def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:
@@ -92,7 +97,7 @@ def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:
     }
 
 
-def _job_row(job: LabelingJob, submitted: int, wanted: int) -> JobRow:
+def _job_row(job: LabelingJob, submitted: int, wanted: int, unreachable: int) -> JobRow:
     late = job.due_at is not None and job.due_at < timezone.now()
     return JobRow(
         id=job.pk,
@@ -108,6 +113,7 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int) -> JobRow:
         group=job.group.name if job.group else "",
         submitted=submitted,
         wanted=wanted,
+        unreachable=unreachable,
     )
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import WorkbenchCommand
+from common.commands import ImportCommand
+from labeling.chats.services.chat_sets import KINDS
 from labeling.chats.services.chats import chats_import
 
 
-class Command(WorkbenchCommand):
+class Command(ImportCommand):
     help = "Add the chats of a JSON Lines file; the same file again changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,6 +20,12 @@ class Command(WorkbenchCommand):
         )
         parser.add_argument(
             "--rubric", default="", metavar="NAME", help="rubric of a new set; required with several rubrics"
+        )
+        parser.add_argument(
+            "--kind",
+            choices=KINDS,
+            default="",
+            help="kind of a new set: curated (default), gold (known answers) or calibration (first round)",
         )
         parser.add_argument(
             "--split",
@@ -41,5 +48,6 @@ class Command(WorkbenchCommand):
             rubric_name=options["rubric"],
             split=options["split"],
             cluster_key=options["cluster_key"],
+            kind=options["kind"],
         )
         self.answer_import(result, "chats")

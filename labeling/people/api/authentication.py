@@ -1,7 +1,5 @@
 """Sign-in of programs by a token in the header `Authorization: Token …`."""
 
-from typing import Any
-
 from django.views.decorators.debug import sensitive_variables
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
@@ -48,12 +46,3 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
             "name": "Authorization",
             "description": "`Token …`; create tokens on the page API tokens.",
         }
-
-
-def document_refusal(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add the 401 to every operation of the OpenAPI document."""
-    for operations in result["paths"].values():
-        for operation in operations.values():
-            refused = {"description": "The token is unknown, revoked or expired."}
-            operation["responses"].setdefault("401", refused)
-    return result

@@ -1,6 +1,24 @@
 """Permissions of the API's routes: without one, the route answers 404."""
 
+from django.http import Http404
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
 from common.api import RequiredPermission
+from labeling.people.queries.tokens import own_scopes
+
+
+class UsesApi(BasePermission):
+    """The API's document, for accounts and tokens that may call at least one route."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether the caller is signed in. Raises Http404 for one without any permission."""
+        if not request.user or not request.user.is_authenticated:
+            return False
+        if not own_scopes(user=request.user):
+            raise Http404
+        return True
 
 
 class LabelsChats(RequiredPermission):

@@ -7,9 +7,8 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from common.api import INVALID, NO_ACCESS, PagedList, Pages, RowOutput, validated
+from common.api import INVALID, NO_ACCESS, ApiView, PagedList, RowOutput, validated
 from labeling.models.people import AuditEvent, User
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.audit import audit_events
@@ -25,7 +24,7 @@ class RulesSerializer(serializers.Serializer[Any]):
     subjective_in_session_score = serializers.BooleanField(required=False)
 
 
-class WorkspaceApi(APIView):
+class WorkspaceApi(ApiView):
     """The rules in force."""
 
     permission_classes = [ManagesLabeling]
@@ -66,7 +65,6 @@ class AuditApi(PagedList[AuditEvent]):
 
     permission_classes = [ManagesLabeling]
     serializer_class = AuditOutput
-    pagination_class = Pages
     page_order = "-pk"
 
     def get_queryset(self) -> QuerySet[AuditEvent]:

@@ -6,7 +6,7 @@ from django.apps import apps
 from django.db.models import Model, QuerySet
 
 from labeling.models.chats import Chat
-from labeling.models.labels import Adjudication, RaterNote
+from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import AuditEvent, User
 from labeling.people.queries.visibility import chats_shown
 
@@ -35,7 +35,12 @@ def audit_events(*, user: User) -> QuerySet[AuditEvent]:
     if user.has_perm("labeling.see_holdout"):
         return events
     shown = chats_shown(user=user).values("pk")
-    about_chats: dict[type[Model], str] = {Chat: "pk", Adjudication: "chat", RaterNote: "chat"}
+    about_chats: dict[type[Model], str] = {
+        Chat: "pk",
+        Adjudication: "chat",
+        Label: "chat",
+        RaterNote: "chat",
+    }
     for model, chat in about_chats.items():
         hidden = model._default_manager.exclude(**{f"{chat}__in": shown}).values("pk")
         events = events.exclude(object_type=model._meta.label_lower, object_id__in=hidden)

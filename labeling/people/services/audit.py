@@ -1,10 +1,35 @@
-"""Audit log: one append-only row for each action of a lead or author."""
+"""Audit log: one append-only row for each action of a lead or author, and for each import."""
 
+import getpass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from django.db import models
 
-from labeling.models.people import AuditEvent, User
+from common.jsonl import ImportResult
+from labeling.models.people import AuditEvent, User, Workspace
+
+ROWS_AT_ONCE = 500
+
+_acting: ContextVar[User | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(user: User) -> Iterator[None]:
+    """Name the user whose changes of accounts are made in here, by Django's own pages."""
+    token = _acting.set(user)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def acting_user() -> User | None:
+    """Return the user of `acting`; None on the command line."""
+    return _acting.get()
 
 
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:
@@ -12,6 +37,51 @@ def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) ->
 
     `verb` is two words, noun and past participle: "job opened", "label adjudicated".
     """
-    return AuditEvent.objects.create(
-        actor=actor, verb=verb, object_type=obj._meta.label_lower, object_id=obj.pk, detail=detail
+    event = _event(actor, verb, obj, detail)
+    event.save(force_insert=True)
+    return event
+
+
+def audit_all(
+    *, actor: User | None, verb: str, rows: Iterable[tuple[models.Model, Mapping[str, Any]]]
+) -> None:
+    """Record the same action on several objects, each with its detail, in a few statements."""
+    events = [_event(actor, verb, obj, detail) for obj, detail in rows]
+    AuditEvent.objects.bulk_create(events, batch_size=ROWS_AT_ONCE)
+
+
+def audit_import(
+    *, what: str, path: Path, result: ImportResult, obj: models.Model | None = None, **detail: Any
+) -> None:
+    """Record an import by a command, in its transaction: who ran it, the file and the counts.
+
+    `obj` is what the import filled; without one it is the workspace.
+    """
+    counts = {"created": result.created, "unchanged": result.unchanged, "updated": result.updated}
+    audit_command(what=what, path=path, obj=obj, **counts, **detail)
+
+
+def audit_command(*, what: str, path: Path, obj: models.Model | None = None, **detail: Any) -> None:
+    """Record an import whose counts are not those of an `ImportResult`."""
+    audit(
+        actor=None,
+        verb=f"{what} imported",
+        obj=obj or Workspace.current(),
+        file=path.name,
+        operator=operator_name(),
+        **detail,
+    )
+
+
+def operator_name() -> str:
+    """Return the name of the system account that runs the command; "unknown" where it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's numeric user has no name
+        return "unknown"
+
+
+def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str, Any]) -> AuditEvent:
+    return AuditEvent(
+        actor=actor, verb=verb, object_type=obj._meta.label_lower, object_id=obj.pk, detail=dict(detail)
     )

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from common.problems import FieldProblem
 from labeling.models.people import ApiToken, User
-from labeling.people.queries.tokens import own_scopes
+from labeling.people.queries.tokens import own_scopes, tokens_in_use
 from labeling.people.services.audit import audit
 
 PREFIX = "lace_"  # lets users and secret scanners recognise a token
@@ -49,9 +49,7 @@ def token_create(*, user: User, name: str, scopes: Collection[str], days: int | 
     own = own_scopes(user=user)
     if not scopes or not own.keys() >= set(scopes):
         raise FieldProblem("scopes", "choose from your own permissions")
-    now = timezone.now()
-    in_use = ApiToken.objects.filter(user=user, revoked_at=None).exclude(expires_at__lte=now)
-    if in_use.filter(name=name).exists():
+    if tokens_in_use(user=user).filter(name=name).exists():
         raise FieldProblem("name", "you have a token with this name; revoke it or choose another name")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
@@ -59,18 +57,19 @@ def token_create(*, user: User, name: str, scopes: Collection[str], days: int | 
         name=name,
         digest=_digest(secret),
         scopes=[code for code in own if code in scopes],
-        expires_at=None if days is None else now + timedelta(days=days),
+        expires_at=None if days is None else timezone.now() + timedelta(days=days),
     )
     audit(actor=user, verb="token created", obj=token, name=name, scopes=token.scopes, days=days)
     return NewToken(token, secret)
 
 
 @transaction.atomic
-def token_revoke(*, token: ApiToken, by: User) -> None:
-    """Revoke a token; repeating it changes nothing."""
+def token_revoke(*, token: ApiToken, by: User | None, reason: str = "") -> None:
+    """Revoke a token; repeating it changes nothing. `by`: None on the command line."""
     ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if ended:
-        audit(actor=by, verb="token revoked", obj=token, name=token.name)
+        because = {"reason": reason} if reason else {}
+        audit(actor=by, verb="token revoked", obj=token, name=token.name, **because)
 
 
 @sensitive_variables("secret")

@@ -1,19 +1,29 @@
 """API of raters' notes: raters add them; authors and leads list and settle them."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, Pages, RowOutput, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    PagedList,
+    QueryInput,
+    RowOutput,
+    choice_parameter,
+    row_parameter,
+    validated,
+)
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.people.api.permissions import WritesTexts
 from labeling.rating.api.rater import RaterView
 from labeling.rating.queries.labels import asked_criterion
@@ -80,15 +90,18 @@ class AssignmentNotesApi(RaterView):
         return Response(NoteOutput(added.note).data, status=code)
 
 
+class NoteQuery(QueryInput):
+    """Filters of notes."""
+
+    kind = choice_parameter("kind", RaterNote.Kind.values)
+    criterion = row_parameter("criterion", Criterion.objects.all(), "key", help_text="Key of a criterion.")
+    state = choice_parameter("state", STATES)
+
+
 @extend_schema_view(
     get=extend_schema(
         operation_id="notes",
-        parameters=[
-            OpenApiParameter("kind", enum=RaterNote.Kind.values),
-            OpenApiParameter("criterion", description="A criterion's key."),
-            OpenApiParameter("state", enum=STATES),
-        ],
-        responses={200: AnyNoteOutput(many=True), 400: INVALID, **NO_ACCESS},
+        responses={200: AnyNoteOutput(many=True), **NO_ACCESS},
     )
 )
 class NotesApi(PagedList[RaterNote]):
@@ -96,22 +109,24 @@ class NotesApi(PagedList[RaterNote]):
 
     permission_classes = [WritesTexts]
     serializer_class = AnyNoteOutput
-    pagination_class = Pages
+    query_classes: ClassVar = {"GET": NoteQuery}
     page_size = 50
     page_order = "-pk"
 
     def get_queryset(self) -> Any:
-        """Return the notes that this user may read and the query selects. Raises ValidationError."""
-        query = {name: self.request.query_params.get(name, "") for name in ("kind", "criterion", "state")}
-        for name, values in {"kind": RaterNote.Kind.values, "state": STATES}.items():
-            if query[name] and query[name] not in values:
-                raise ValidationError({name: [f"Must be one of {', '.join(values)}."]})
-        rows = NoteFilter(**query).of(notes_for(user=self.request.user))
+        """Return the notes that this user may read and the query selects."""
+        criterion = self.query.get("criterion")
+        only = NoteFilter(
+            kind=self.query.get("kind", ""),
+            criterion=criterion.key if criterion else "",
+            state=self.query.get("state", ""),
+        )
+        rows = only.of(notes_for(user=self.request.user))
         rows = rows.select_related("chat", "rater", "criterion", "version", "settled_by")
         return rows.defer("chat__messages", "chat__metadata")
 
 
-class NoteSettleApi(APIView):
+class NoteSettleApi(ApiView):
     """Settling a note."""
 
     permission_classes = [WritesTexts]

@@ -1,6 +1,6 @@
 """API of raters: their own queue, assignments, answers and guidelines."""
 
-from typing import cast
+from typing import ClassVar, cast
 
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -8,10 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import INVALID, NO_ACCESS, PROBLEMS, field_error, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, ApiView, field_error, problem, validated
 from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
@@ -42,7 +41,7 @@ from labeling.rubric.queries.criteria import criteria_of
 from labeling.rubric.queries.guidelines import changes_since, guideline_for
 
 
-class RaterView(APIView):
+class RaterView(ApiView):
     """Routes of a rater, who reaches only their own assignments."""
 
     permission_classes = [LabelsChats]
@@ -122,6 +121,8 @@ class AssignmentApi(RaterView):
 class LabelApi(RaterView):
     """One answer of an assignment."""
 
+    query_classes: ClassVar = {"DELETE": ClearInput}
+
     def criterion(self, assignment: Assignment, key: str) -> Criterion:
         """Return a criterion of the job. Raises Http404."""
         return found_or_404(asked_criterion(job_id=assignment.job_id, key=key))
@@ -143,15 +144,13 @@ class LabelApi(RaterView):
 
     @extend_schema(
         operation_id="label_clear",
-        parameters=[ClearInput],
         responses={204: None, 400: INVALID, **PROBLEMS, 409: StaleOutput},
     )
     def delete(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Withdraw a draft answer."""
         assignment, rater = self.own_work(assignment_id)
         criterion = self.criterion(assignment, criterion_key)
-        query = validated(ClearInput, request.query_params)
-        label_clear(assignment=assignment, rater=rater, criterion=criterion, **query)
+        label_clear(assignment=assignment, rater=rater, criterion=criterion, **self.query)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

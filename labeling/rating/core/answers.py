@@ -15,6 +15,7 @@ LABEL_FIELDS = frozenset(
     )
 )
 EVIDENCE_FIELDS = frozenset(("message", "start", "end", "quote"))
+ANSWER_WORDS = {True: "true", False: "false", None: "not_applicable"}  # where an answer is text, as in CSV
 ADJUDICATION_FIELDS = frozenset(
     ("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at", "carried_from")
 )

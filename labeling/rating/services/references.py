@@ -114,7 +114,8 @@ class Raters:
             self._find(new)
 
     def _find(self, names: Collection[str]) -> None:
-        self._known.update({rater.name: rater for rater in Rater.objects.filter(name__in=names)})
+        rows = Rater.objects.select_related("user").filter(name__in=names)
+        self._known.update({rater.name: rater for rater in rows})
 
     def named(self, name: str, kind: str) -> int:
         """Return the rater's id; raise FieldProblem where the line's kind differs from the rater's."""
@@ -122,3 +123,8 @@ class Raters:
         if kind and kind != rater.kind:
             raise FieldProblem("kind", f"the rater {shown(name)} is known as {rater.kind}, not {kind}")
         return rater.pk
+
+    def account(self, name: str) -> str:
+        """Return the user name of the rater's account, "" without one."""
+        user = self._known[name].user
+        return user.get_username() if user else ""

@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from common.access import permission_or_404
@@ -36,7 +35,6 @@ from labeling.rubric.queries.guidelines import changes_since, guideline_for
 
 
 @permission_or_404("labeling.label_chats")
-@never_cache
 @ensure_csrf_cookie
 def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """The rater's own assignment; a skipped or lost chat leads to the queue."""

@@ -87,17 +87,24 @@ def criterion_write(
         **rule,
     )
     consensus_follow(version=row)
-    asks_anew = row.content_hash != newest.content_hash
-    audit(
-        actor=by,
-        verb="criterion written",
-        obj=row,
-        criterion=criterion.key,
-        number=row.number,
-        reason=row.reason,
-        asks_anew=asks_anew,
-    )
+    text_change_log(new=row, old=newest)
     return row
+
+
+def text_change_log(*, new: CriterionVersion, old: CriterionVersion) -> None:
+    """Log who changed a criterion's text, with the changed fields before and after."""
+    names = (*asdict(CriterionWords("", "")), "passes_when", "allow_na")
+    texts = {name: {"old": getattr(old, name), "new": getattr(new, name)} for name in names}
+    audit(
+        actor=new.created_by,
+        verb="criterion written",
+        obj=new,
+        criterion=new.criterion.key,
+        number={"old": old.number, "new": new.number},
+        reason=new.reason,
+        asks_anew=new.content_hash != old.content_hash,
+        **{name: change for name, change in texts.items() if change["old"] != change["new"]},
+    )
 
 
 def _demand(**texts: str) -> None:

@@ -12,7 +12,7 @@ from common.problems import FieldProblem, shown
 from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
-from labeling.people.services.audit import audit
+from labeling.people.services.audit import audit, audit_import
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
@@ -21,6 +21,7 @@ from labeling.rubric.core.rubric import (
     version_hash,
 )
 from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
+from labeling.rubric.services.guidelines import text_change_log
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
@@ -56,12 +57,14 @@ def _store(fields: Fields, path: Path, articles_set: ArticlesSet, only_new: bool
         except FieldProblem as problem:
             raise FieldProblem(f"criteria[{n}].{problem.field}", problem.message) from None
         counts[outcome] += 1
-    return ImportResult(
+    result = ImportResult(
         created=counts["created"],
         unchanged=counts["unchanged"],
         updated=counts["updated"],
         ignored=ignored.counts,
     )
+    audit_import(what="rubric", path=path, result=result, obj=rubric)
+    return result
 
 
 def _dimension(spec: DimensionSpec) -> Dimension:
@@ -148,6 +151,8 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
         **text,
     )
     consensus_follow(version=version)
+    if newest is not None:
+        text_change_log(new=version, old=newest)
     return True
 
 

@@ -10,6 +10,8 @@ from labeling.transfer.core.mapping import ImportMapping
 
 CHAT_ID = "chat_id"  # the field of the task's data, unless the mapping names another
 _MIN = ("annotation_id", "annotator")
+# In JSON-MIN Label Studio writes these over fields of the task's data with the same names.
+_OVERWRITTEN = frozenset(("id", "created_at", "updated_at", "lead_time", *_MIN))
 
 
 def label_studio_lines(record: Fields, mapping: ImportMapping, tally: Tally) -> Iterable[list[LabelLine]]:
@@ -21,6 +23,13 @@ def label_studio_lines(record: Fields, mapping: ImportMapping, tally: Tally) -> 
     Raises FieldProblem.
     """
     if any(name in record.data for name in _MIN):
+        if mapping.chat_id in _OVERWRITTEN:
+            raise record.refuse(
+                mapping.chat_id,
+                f"is Label Studio’s own {mapping.chat_id} in JSON-MIN, not the chat’s id: "
+                "carry the chat’s id in another field of the task’s data, such as chat_id, and map that; "
+                "or export as JSON",
+            )
         chat_id = chat_id_of(record, mapping.chat_id or CHAT_ID)
         return [labels_of(chat_id, _response(record, record.data, "annotator", mapping), mapping, tally)]
     annotations = [Fields(row, f"annotations[{n}]") for n, row in enumerate(record.items("annotations"))]

@@ -53,7 +53,9 @@ class _ToolExport:
         return self.tally.notes(self.mapping)
 
 
-def tool_labels_import(*, path: Path, tool: str, mapping_path: Path) -> ImportResult:
+def tool_labels_import(
+    *, path: Path, tool: str, mapping_path: Path, replace_accounts: bool = False
+) -> ImportResult:
     """
     Add the labels of another tool's export, and revise those with a different answer.
 
@@ -62,6 +64,7 @@ def tool_labels_import(*, path: Path, tool: str, mapping_path: Path) -> ImportRe
     path : a JSON array of records, or JSON Lines; not a pipe, as it is read twice.
     tool : one of TOOLS.
     mapping_path : maps questions to criteria and choices to answers.
+    replace_accounts : see `labels_import`.
 
     Raises ImportProblem; no data is written then.
     """
@@ -72,4 +75,5 @@ def tool_labels_import(*, path: Path, tool: str, mapping_path: Path) -> ImportRe
     for criterion in mapping.criteria:
         if criterion.key not in known:
             raise ImportProblem(str(mapping_path), None, f"criteria.{criterion.key}", "no such criterion")
-    return labels_take(file=_ToolExport(path, TOOLS[tool], mapping))
+    export = _ToolExport(path, TOOLS[tool], mapping)
+    return labels_take(file=export, replace_accounts=replace_accounts)

@@ -12,14 +12,15 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from common.jsonl import Ignored, ImportResult, in_batches, read_records
-from common.problems import FieldProblem, ImportProblem
+from common.jsonl import Ignored, ImportResult, in_batches, iso, read_records
+from common.problems import FieldProblem, ImportProblem, shown
 from labeling.chats.queries import ChatRef, chats_by_external_id
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.rating.core.answers import LabelLine, label_line_of
+from labeling.people.services.audit import audit_all, audit_import, operator_name
+from labeling.rating.core.answers import ANSWER_WORDS, LabelLine, label_line_of
 from labeling.rating.core.evidence import EvidenceError, evidence_of
 from labeling.rating.services.references import (
     Raters,
@@ -68,6 +69,8 @@ class _Answer:
     given_at: datetime
     active_ms: int | None
     carried_from: int | None
+    # The name of the account whose label it is, "" for a rater without an account.
+    account: str
     # Whether its rater has seen the judge's view: an earlier label does not change then.
     after_reveal: bool = False
 
@@ -87,6 +90,7 @@ class _Answer:
 class LabelSource(Protocol):
     """A source of labels; it is read a second time only to report an error."""
 
+    path: Path
     unit: str  # numbered unit: "line" or "record"
     ignored: Ignored
 
@@ -122,7 +126,11 @@ class LabelsFile:
 
 
 def labels_import(
-    *, path: Path, source: Label.Source = Label.Source.IMPORT, rater_kind: Rater.Kind = Rater.Kind.PERSON
+    *,
+    path: Path,
+    source: Label.Source = Label.Source.IMPORT,
+    rater_kind: Rater.Kind = Rater.Kind.PERSON,
+    replace_accounts: bool = False,
 ) -> ImportResult:
     """
     Add the labels of a file, revise those with a different answer, and update the consensus.
@@ -132,10 +140,13 @@ def labels_import(
     path : JSON Lines of labels.
     source : source of the labels.
     rater_kind : kind of new raters where the line has none.
+    replace_accounts : whether a line may change what an account answered; the audit log keeps both answers.
 
-    Raises ImportProblem; no data is written then.
+    An answer older than the stored one changes nothing. Raises ImportProblem; no data is written then.
     """
-    return labels_take(file=LabelsFile(path), source=source, rater_kind=rater_kind)
+    return labels_take(
+        file=LabelsFile(path), source=source, rater_kind=rater_kind, replace_accounts=replace_accounts
+    )
 
 
 @transaction.atomic
@@ -144,28 +155,36 @@ def labels_take(
     file: LabelSource,
     source: Label.Source = Label.Source.IMPORT,
     rater_kind: Rater.Kind = Rater.Kind.PERSON,
+    replace_accounts: bool = False,
 ) -> ImportResult:
     """
     Add the labels of a source, as `labels_import` does.
 
     Raises ImportProblem; no data is written then.
     """
-    importer = _LabelsImport(file, source, rater_kind)
+    importer = _LabelsImport(file, source, rater_kind, replace_accounts)
     for chunk in in_batches(file.lines(), LINES_AT_ONCE):
         importer.store(chunk)
+    importer.check_accounts()
     consensus_refresh(criterion_ids=importer.criterion_ids, chat_ids=importer.chat_ids)
-    return ImportResult(
+    result = ImportResult(
         created=importer.counts["created"],
         unchanged=importer.counts["unchanged"],
         updated=importer.counts["updated"],
         ignored=file.ignored.counts,
         notes=file.notes() + importer.notes(),
     )
+    audit_import(what="labels", path=file.path, result=result, obj=None, **importer.noteworthy())
+    return result
 
 
 class _LabelsImport:
-    def __init__(self, file: LabelSource, source: Label.Source, rater_kind: Rater.Kind) -> None:
-        self.file, self.source = file, source
+    def __init__(
+        self, file: LabelSource, source: Label.Source, rater_kind: Rater.Kind, replace_accounts: bool
+    ) -> None:
+        self.file, self.source, self.replace_accounts = file, source, replace_accounts
+        # The first line that would change an account's label; `counts` has the number of such lines.
+        self.refused: _Answer | None = None
         self.counts: Counter[str] = Counter()
         self.chat_ids: set[int] = set()
         self.criterion_ids: set[int] = set()
@@ -183,24 +202,55 @@ class _LabelsImport:
         known = self._known(answers)
         new: list[Label] = []
         revised: dict[int, Label] = {}
+        replaced: list[tuple[Label, dict[str, Any]]] = []
         for answer in answers:
             label = known.get(answer.cell)
             if label is None:
                 new.append(self._label(answer, revision=1, active_ms=0))
                 continue
             self._check_once(answer, label)
-            if answer.is_of(label):
+            if not self._changes(answer, label):
                 self.counts["unchanged"] += 1
-            elif answer.after_reveal and label.blind:
-                self.counts["frozen"] += not replace(answer, post_reveal=False).is_of(label)
-                self.counts["unchanged"] += 1
-            else:
-                revised[label.pk] = self._label(
-                    answer, revision=label.revision + 1, active_ms=label.active_ms
-                )
+                continue
+            revision = self._label(answer, revision=label.revision + 1, active_ms=label.active_ms)
+            if answer.account:
+                replaced.append((label, self._replacement(answer, label, revision)))
+            revised[label.pk] = revision
         self._create(new)
         self._revise(revised)
-        self.counts.update(created=len(new), updated=len(revised))
+        audit_all(actor=None, verb="label replaced", rows=replaced)
+        self.counts.update(created=len(new), updated=len(revised), replaced=len(replaced))
+
+    def _changes(self, answer: _Answer, label: Label) -> bool:
+        """Whether the answer revises the label; count why not, and the lines that need a permission."""
+        if answer.is_of(label):
+            return False
+        if answer.after_reveal and label.blind:
+            self.counts["frozen"] += not replace(answer, post_reveal=False).is_of(label)
+            return False
+        if answer.given_at < label.given_at:
+            self.counts["older"] += 1
+            return False
+        if answer.account and not self.replace_accounts:
+            self.counts["refused"] += 1
+            self.refused = self.refused or answer
+            return False
+        return True
+
+    def check_accounts(self) -> None:
+        """Raise ImportProblem where lines would change what an account answered."""
+        if self.refused is None:
+            return
+        others = self.counts["refused"] - 1
+        more = (
+            f" ({others:,} more {'line' if others == 1 else 'lines'} would change one, too)" if others else ""
+        )
+        cell = " · ".join(self.refused.names[:2])
+        message = (
+            f"would change what the account {shown(self.refused.account)} answered on {cell}{more}; "
+            "--replace-account-labels allows it"
+        )
+        raise self.file.problem(self.refused.line, "rater", message)
 
     def _resolve(self, chunk: Sequence[tuple[int, LabelLine]]) -> list[_Answer]:
         chats = chats_by_external_id({line.chat_id for _, line in chunk})
@@ -246,13 +296,23 @@ class _LabelsImport:
             given_at=line.created_at or self.now,
             active_ms=line.active_ms,
             carried_from=origin_named(line.carried_from, criterion, self.criteria),
+            account=self.raters.account(line.rater),
         )
 
     def notes(self) -> tuple[str, ...]:
         """Return notes after storing."""
-        frozen = self.counts["frozen"]
-        note = f"{frozen} labels not changed: their raters have since seen the judge’s view of the chat"
-        return (note,) if frozen else ()
+        reasons = {
+            "frozen": "not changed: their raters have since seen the judge’s view of the chat",
+            "older": "not changed: the workspace has a newer answer",
+            "replaced": "of accounts replaced; the audit log has both answers of each",
+        }
+        return tuple(
+            f"{self.counts[key]:,} labels {text}" for key, text in reasons.items() if self.counts[key]
+        )
+
+    def noteworthy(self) -> dict[str, int]:
+        """Return the counts for the audit log beyond those of every import."""
+        return {name: self.counts[name] for name in ("older", "replaced") if self.counts[name]}
 
     def _marked(self, answers: Sequence[_Answer]) -> list[_Answer]:
         """Mark answers of raters who have seen the judge's view of the chat as post-reveal."""
@@ -317,6 +377,18 @@ class _LabelsImport:
             active_ms=active_ms if answer.active_ms is None else answer.active_ms,
         )
 
+    def _replacement(self, answer: _Answer, before: Label, after: Label) -> dict[str, Any]:
+        """Return the log's detail on an account's label that changes."""
+        return {
+            "chat": answer.names[0],
+            "criterion": answer.names[1],
+            "account": answer.account,
+            "operator": operator_name(),
+            "file": f"{self.file.path.name} {self.file.unit} {answer.line}",
+            "before": _logged(before),
+            "after": _logged(after),
+        }
+
     def _create(self, new: Sequence[Label]) -> None:
         Label.objects.bulk_create(new)
         self._record(new, [label.pk for label in new])
@@ -334,6 +406,18 @@ class _LabelsImport:
         history_add(label_ids=pks, client_id=self.id)
         self.chat_ids.update(label.chat_id for label in labels)
         self.criterion_ids.update(label.criterion_id for label in labels)
+
+
+def _logged(label: Label) -> dict[str, Any]:
+    """Return what the audit log keeps of an answer, without empty fields."""
+    answer = {
+        "value": ANSWER_WORDS[label.value],
+        "rationale": label.rationale,
+        "evidence": label.evidence,
+        "state": label.state,
+        "given_at": iso(label.given_at),
+    }
+    return {name: value for name, value in answer.items() if value}
 
 
 def _evidence(line: LabelLine, chat: ChatRef, contents: Mapping[int, str]) -> list[dict[str, Any]]:

@@ -1,26 +1,28 @@
 """Run the application with its workers until Ctrl-C."""
 
-import contextlib
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+import psutil
 from django.conf import settings
+from django.db import DatabaseError, connection, transaction
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
+from lace_site.keeper import STOP_SECONDS, Child, Keeper
 
-# Wait for calls in flight: they are paid for.
-STOP_SECONDS = 20
+LOOK_SECONDS = 0.2
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(WorkbenchCommand):
-    """Run web server, workers and scheduler as child processes; when one ends, stop the others."""
+    """Run web server, workers and scheduler as child processes; one that dies is started again."""
 
     help = __doc__
 
@@ -37,19 +39,32 @@ class Command(WorkbenchCommand):
             raise InputProblem(f"--port must be from 1 to 65535, not {port}")
         if options["judges"] < 0:
             raise InputProblem(f"--judges must not be below 0, not {options['judges']}")
-        commands = [web_command(port=port, reload=options["reload"]), *worker_commands(options["judges"])]
-        signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        for number in STOPS:
+            signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
-        children = [start(command) for command in commands]
-        self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
+        refuse_broken_database()
+        refuse_broken_broker()
+        web = Child("web", web_command(port=port, reload=options["reload"]), web=True)
+        others = [Child(name, command) for name, command in worker_commands(options["judges"]).items()]
+        self.keep(Keeper([web, *others], say=self.note, record=settings.VAR_DIR / "serve.json"), port)
+
+    def keep(self, keeper: Keeper, port: int) -> None:
+        """Keep the children alive until Ctrl-C; say once that the pages can be opened."""
+        announced = False
         try:
-            while all(child.poll() is None for child in children):
-                time.sleep(0.5)
-            raise OutsideFailure("the web server or a worker stopped unexpectedly; see its last lines")
+            keeper.start()
+            while True:
+                time.sleep(LOOK_SECONDS)
+                keeper.look(time.monotonic())
+                if not announced and is_open(port):
+                    self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
+                    announced = True
         except KeyboardInterrupt:
             self.note("stopping")
         finally:
-            stop(children)
+            for number in STOPS:  # a second one would leave children behind; the stop is bounded
+                signal.signal(number, signal.SIG_IGN)
+            keeper.stop()
 
 
 def refuse_busy(port: int) -> None:
@@ -59,49 +74,85 @@ def refuse_busy(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise OutsideFailure(f"port {port} cannot be used: {error.strerror}") from error
+            why = f"is taken by {holder(port)}" if is_open(port) else f"cannot be used: {error.strerror}"
+            raise OutsideFailure(f"port {port} {why}") from error
+
+
+def is_open(port: int) -> bool:
+    """Return whether somebody listens on the port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def holder(port: int) -> str:
+    """Return who listens on a port, as far as this account may know."""
+    try:
+        for one in psutil.net_connections("tcp"):
+            if one.laddr and one.laddr.port == port and one.status == psutil.CONN_LISTEN and one.pid:
+                return f"{psutil.Process(one.pid).name()} (process {one.pid})"
+    except psutil.Error:
+        pass
+    return "another program"
+
+
+def refuse_broken_database() -> None:
+    """Raise OutsideFailure when an SQLite file cannot be used; a database server may come back."""
+    if connection.vendor != "sqlite":
+        return
+    name = connection.settings_dict["NAME"]
+    if not Path(name).exists():
+        raise InputProblem(f"there is no database {name}: run manage.py migrate")
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM django_migrations LIMIT 1")
+    except DatabaseError as error:
+        if "no such table" in str(error):
+            raise
+        raise OutsideFailure(f"the database {name} cannot be used: {error}") from error
+    finally:
+        connection.close()
+
+
+def refuse_broken_broker() -> None:
+    """Raise OutsideFailure when the folder broker cannot be written."""
+    if not settings.CELERY_BROKER_URL.startswith("filesystem://"):
+        return
+    queue = settings.BROKER_DIR / "queue"
+    probe = queue / f"{os.getpid()}.part"
+    try:
+        queue.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise OutsideFailure(
+            f"the broker's folder {settings.BROKER_DIR} cannot be used: {error.strerror}"
+        ) from error
 
 
 def web_command(*, port: int, reload: bool) -> list[str]:
     """Return the command of the web server: gunicorn with threads, or Django's own with reload."""
     if reload:
         return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
-    options = ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60"]
-    bind = ["--bind", f"127.0.0.1:{port}", "--log-level", "warning"]
-    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options]
+    # Preloaded: the port opens when routes and templates are loaded, and a new worker is a fork.
+    options = ["--preload", "--worker-class", "gthread", "--workers", "2", "--threads", "4"]
+    limits = ["--timeout", "60", "--graceful-timeout", str(STOP_SECONDS), "--log-level", "warning"]
+    bind = ["--bind", f"127.0.0.1:{port}"]
+    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options, *limits]
 
 
-def worker_commands(judges: int) -> list[list[str]]:
-    """Return the commands of the Celery workers, one per judge and one default, and of the scheduler."""
-    names = [("judge", f"judge{number}") for number in range(1, judges + 1)] + [("default", "default")]
+def worker_commands(judges: int) -> dict[str, list[str]]:
+    """Return the commands by name: Celery workers, one per judge and one default, and the clock."""
+    queues = {f"judge{number}": "judge" for number in range(1, judges + 1)} | {"default": "default"}
     # Workers coordinate through the database, not with each other.
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    workers = [
-        [*celery_command("worker"), "-Q", queue, "-n", f"{name}@%h", "--concurrency", "1", *alone]
-        for queue, name in names
-    ]
-    return [*workers, [*celery_command("beat"), "--pidfile="]]
+    workers = {
+        name: [*celery_command("worker"), "-Q", queue, "-n", f"{name}@%h", "--concurrency", "1", *alone]
+        for name, queue in queues.items()
+    }
+    return workers | {"clock": [*celery_command("beat"), "--pidfile="]}
 
 
 def celery_command(what: str) -> list[str]:
     """Return the command of a Celery process."""
     return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", what, "-l", "warning"]
-
-
-def start(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a child in its own process group: Ctrl-C does not reach it, and its group can be killed."""
-    return subprocess.Popen(command, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
-
-
-def stop(children: list[subprocess.Popen[bytes]]) -> None:
-    """Terminate the children, then kill those that remain."""
-    for child in children:
-        with contextlib.suppress(ProcessLookupError):
-            child.terminate()
-    deadline = time.monotonic() + STOP_SECONDS
-    for child in children:
-        try:
-            child.wait(timeout=max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()

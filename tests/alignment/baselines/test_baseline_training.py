@@ -11,9 +11,9 @@ from django.utils import timezone
 from alignment.baselines import worker as runner
 from alignment.baselines.core import out_of_fold
 from alignment.baselines.queries import baselines as selectors
-from alignment.baselines.queries.baselines import part_of, scope_of
 from alignment.baselines.worker import TRAININGS, training_work, trainings_waiting
 from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.queries.scope import part_of, scope_of_part
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.tasks import train
@@ -35,9 +35,9 @@ def large(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> Compared:
 
 
 def test_what_takes_long_is_left_to_a_worker(large: Compared, lead: Client) -> None:
-    waiting = lead.get(url(large))
+    waiting = lead.post(url(large))
     assert (waiting.status_code, waiting.json()["state"]) == (202, "open")
-    assert "Waiting for a worker." in text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
+    assert "Waiting for a worker." in text_of(lead.post(url(large, "alignment:baselines"), headers=HTMX))
     row = BaselineTraining.objects.get()
     train(row.pk)
     assert not BaselineTraining.objects.exists()
@@ -53,12 +53,12 @@ def test_while_it_is_computed_the_page_says_how_far_it_is(
     def beaten(labelled: Any, *, seed: int, beat: Any) -> dict[str, Any]:
         beat()
         beat()
-        seen.append(lead.get(url(large)).json())
-        seen.append(text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX)))
+        seen.append(lead.post(url(large)).json())
+        seen.append(text_of(lead.post(url(large, "alignment:baselines"), headers=HTMX)))
         return out_of_fold(labelled, seed=seed, beat=lambda: None)
 
     monkeypatch.setattr(selectors, "out_of_fold", beaten)
-    lead.get(url(large))
+    lead.post(url(large))
     train(BaselineTraining.objects.get().pk)
     assert (seen[0]["state"], seen[0]["done"], seen[0]["total"]) == ("working", 1, 3)
     assert "Computing: 1 of 3 criteria." in seen[1]
@@ -66,7 +66,7 @@ def test_while_it_is_computed_the_page_says_how_far_it_is(
 
 def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead: Client) -> None:
     for _ in range(3):
-        lead.get(url(large))
+        lead.post(url(large))
     row = BaselineTraining.objects.get()
     lease = lease_begin(None)
     BaselineTraining.objects.update(state="working", lease=lease)
@@ -75,14 +75,14 @@ def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead:
 
 
 def test_an_unknown_rater_is_not_found_and_trains_nobody(large: Compared, lead: Client) -> None:
-    assert lead.get(url(large, query="?against=rater:nobody")).status_code == 404
+    assert lead.post(url(large, query="?against=rater:nobody")).status_code == 400
     assert not BaselineTraining.objects.exists()
 
 
 def test_what_a_dead_worker_held_is_waiting_again_and_what_a_living_one_holds_is_not(
     large: Compared, lead: Client
 ) -> None:
-    lead.get(url(large))
+    lead.post(url(large))
     lease = lease_begin(None)
     BaselineTraining.objects.update(state="working", lease=lease)
     assert trainings_waiting() == []
@@ -97,28 +97,28 @@ def test_what_a_dead_worker_held_is_waiting_again_and_what_a_living_one_holds_is
 
 @pytest.mark.parametrize("reaped", [True, False], ids=["reaped", "not reaped yet"])
 def test_who_looks_on_takes_back_what_a_dead_worker_held(large: Compared, lead: Client, reaped: bool) -> None:
-    lead.get(url(large))
+    lead.post(url(large))
     lease = lease_begin(None)
     BaselineTraining.objects.update(state="working", lease=lease, done=1, total=3)
-    assert lead.get(url(large)).json()["state"] == "working"
+    assert lead.post(url(large)).json()["state"] == "working"
     WorkerLease.objects.update(pid=2**22 + 1)  # more than there can be
     if reaped:
         WorkerLease.objects.all().delete()
     before = timezone.now()
-    page = text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
+    page = text_of(lead.post(url(large, "alignment:baselines"), headers=HTMX))
     assert "Waiting for a worker." in page and "Computing" not in page
     rung_at = BaselineTraining.objects.get().rung_at
     assert rung_at is not None and rung_at > before
 
 
 def test_a_task_that_a_dead_worker_took_is_not_waited_for(large: Compared, lead: Client) -> None:
-    lead.get(url(large))
+    lead.post(url(large))
     BaselineTraining.objects.update(state="working", lease=None, rung_at=timezone.now())
     assert trainings_waiting() == [BaselineTraining.objects.get().pk]
 
 
 def test_a_task_in_the_queue_is_not_repeated_but_a_lost_one_is(large: Compared, lead: Client) -> None:
-    lead.get(url(large))
+    lead.post(url(large))
     BaselineTraining.objects.update(rung_at=timezone.now())
     assert trainings_waiting() == []
     BaselineTraining.objects.update(rung_at=timezone.now() - timedelta(minutes=1))
@@ -131,7 +131,7 @@ def test_a_training_that_always_fails_ends_and_is_tried_again_an_hour_later(
     def broken(*args: Any, **more: Any) -> None:
         raise RuntimeError("broken")
 
-    lead.get(url(large))
+    lead.post(url(large))
     row = BaselineTraining.objects.get()
     with monkeypatch.context() as patched:
         patched.setattr(runner, "answers_document", broken)
@@ -141,14 +141,14 @@ def test_a_training_that_always_fails_ends_and_is_tried_again_an_hour_later(
         training_work(row.pk)
     row.refresh_from_db()
     assert (row.state, trainings_waiting()) == ("failed", [])
-    assert lead.get(url(large)).status_code == 503
-    assert "could not be computed" in text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
+    assert lead.post(url(large)).status_code == 503
+    assert "could not be computed" in text_of(lead.post(url(large, "alignment:baselines"), headers=HTMX))
     BaselineTraining.objects.update(asked_at=timezone.now() - timedelta(hours=2))
-    assert lead.get(url(large)).status_code == 202
+    assert lead.post(url(large)).status_code == 202
 
 
 def test_labels_that_change_meanwhile_leave_nothing_waiting(large: Compared, lead: Client) -> None:
-    lead.get(url(large))
+    lead.post(url(large))
     Criterion.objects.filter(key="polite").update(labels_seq=1000)
     train(BaselineTraining.objects.get().pk)
     assert not BaselineTraining.objects.exists()
@@ -159,12 +159,14 @@ def test_a_worker_trains_on_the_part_that_was_asked_about(compared: Compared, au
     query = {"split": "dev", "topic": "delivery", "since": "2026-01-01", "against": "rater:anna"}
     scope = requested_scope(compared.chat_set, compared.run, query, author_user)
     assert scope is not None
-    assert scope_of(compared.run, json.loads(json.dumps(part_of(scope)))) == scope
+    assert scope_of_part(compared.run, json.loads(json.dumps(part_of(scope)))) == scope
 
 
 def test_the_page_of_a_criterion_waits_as_the_report_does(large: Compared, lead: Client) -> None:
     part = url(large, "alignment:baselines", query="?criterion=polite")
-    waiting = text_of(lead.get(part, headers=HTMX))
+    assert "Compute baselines" in text_of(lead.get(part, headers=HTMX))
+    assert not BaselineTraining.objects.exists()
+    waiting = text_of(lead.post(part, headers=HTMX))
     assert "Waiting for a worker." in waiting and f'hx-get="{part}"' in waiting
     train(BaselineTraining.objects.get().pk)
     assert "Polite" in text_of(lead.get(part, headers=HTMX))

@@ -53,7 +53,7 @@ def is_learning() -> bool:
 @contextmanager
 def learning(compared: Compared, lead: Client, kind: str, folder: Path) -> Iterator[Workers]:
     """Workers of whom one has learned the first criterion, and nobody has stored a thing."""
-    assert lead.get(url(compared)).status_code == 202
+    assert lead.post(url(compared)).status_code == 202
     # The task of this process reaches no worker of another broker: mark it as not enqueued.
     BaselineTraining.objects.update(rung_at=None)
     with workers_with(kind, "http://127.0.0.1:9", folder) as workers:

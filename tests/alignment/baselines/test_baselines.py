@@ -20,7 +20,7 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.factories.baselines import HTMX, document, url
+from tests.factories.baselines import HTMX, document, stored_document, url
 from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of, urls
 from tests.factories.judge_comparison import judged, perfect
 
@@ -103,7 +103,7 @@ def test_too_many_chats_are_sampled_and_the_page_says_so(
 def test_a_rater_may_be_the_ground_truth_but_not_each_of_them(compared: Compared, lead: Client) -> None:
     cleo = document(lead, compared, query="?against=rater:cleo")
     assert cleo["criteria"] != document(lead, compared)["criteria"]
-    assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 404
+    assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 400
     refused = lead.get(url(compared, query="?against=each-rater"))
     reason = "Baselines need one answer per chat"
     assert (refused.status_code, reason in refused.json()["against"]) == (400, True)
@@ -116,10 +116,10 @@ def test_a_rater_may_be_the_ground_truth_but_not_each_of_them(compared: Compared
 def test_a_second_run_over_the_same_chats_trains_nothing(
     compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document(lead, compared)
+    stored_document(lead, compared)
     other = judged(compared, "another", perfect)
     monkeypatch.setattr(selectors, "out_of_fold", pytest.fail)
-    assert on(document(lead, compared, run=other), "polite")["judge"]["accuracy"]["value"] == 1
+    assert on(stored_document(lead, compared, run=other), "polite")["judge"]["accuracy"]["value"] == 1
     assert Report.objects.filter(kind=Report.Kind.BASELINES, run=None).count() == 1
     assert Report.objects.filter(kind=Report.Kind.BASELINES).exclude(run=None).count() == 2
 
@@ -165,7 +165,7 @@ def test_authors_get_no_figure_from_holdout_chats_that_they_cannot_see(
     scope = requested_scope(compared.chat_set, compared.run, {"topic": "delivery"}, author_user)
     assert scope is not None and scope.without_holdout
     part = "?topic=delivery"
-    mine, theirs = document(author, compared, query=part), document(lead, compared, query=part)
+    mine, theirs = (stored_document(one, compared, query=part) for one in (author, lead))
     assert (mine["answered"], theirs["answered"]) == (30, 40)
     learned = Report.objects.filter(kind=Report.Kind.BASELINES, run=None)
     held = set(compared.chat_set.members.filter(split="holdout").values_list("chat_id", flat=True))
@@ -194,17 +194,17 @@ def test_for_raters_there_are_no_baselines(compared: Compared, rater_user: User,
 def test_the_page_asks_for_what_is_not_computed_and_then_shows_it(compared: Compared, lead: Client) -> None:
     report = urls(compared)["report"]
     first = text_of(lead.get(report))
-    assert f'hx-get="{url(compared, "alignment:baselines")}"' in first
+    assert f'hx-post="{url(compared, "alignment:baselines")}"' in first
     assert not Report.objects.filter(kind=Report.Kind.BASELINES).exists()
-    part = text_of(lead.get(url(compared, "alignment:baselines"), headers=HTMX))
+    part = text_of(lead.post(url(compared, "alignment:baselines"), headers=HTMX))
     assert "Bag of words, balanced" in part
     again = text_of(lead.get(report))
     assert "Bag of words, balanced" in again
-    assert "hx-get" not in again[again.index('id="baselines"') :]
+    assert "hx-post" not in again[again.index('id="baselines"') :]
 
 
-def test_without_scripts_a_link_computes_and_leads_back(compared: Compared, lead: Client) -> None:
-    response = lead.get(url(compared, "alignment:baselines", query="?split=dev"))
+def test_without_scripts_a_button_computes_and_leads_back(compared: Compared, lead: Client) -> None:
+    response = lead.post(url(compared, "alignment:baselines", query="?split=dev"))
     assert (response.status_code, response["Location"]) == (
         302,
         urls(compared)["report"] + "?split=dev#baselines",
@@ -252,8 +252,8 @@ def test_the_page_of_a_criterion_asks_for_its_baselines_and_then_shows_these_alo
     words_decide()
     part = url(compared, "alignment:baselines", query="?criterion=polite&split=dev")
     page = criterion_page(compared, "polite", query="?split=dev")
-    assert f'hx-get="{part.replace("&", "&amp;")}"' in part_of_page(lead, page)
-    for shown in (text_of(lead.get(part, headers=HTMX)), part_of_page(lead, page)):
+    assert f'hx-post="{part.replace("&", "&amp;")}"' in part_of_page(lead, page)
+    for shown in (text_of(lead.post(part, headers=HTMX)), part_of_page(lead, page)):
         assert "The judge is not shown to beat the bag of words on Polite." in shown
         assert shown.count('<th scope="row">') == 1
         assert "Wrong fact" not in shown and "Welcome" not in shown

@@ -177,7 +177,7 @@ def test_states_take_the_same_queries_however_many(
     one, every = [in_use], list(certificate_whole())
     assert len(every) == 4
     for rows in (one, every):
-        with django_assert_num_queries(15):
+        with django_assert_num_queries(17):
             assert {state.word for state in certificate_states(rows).values()} == {"valid"}
 
 

@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from alignment.comparison.queries.disclosure import SMALL_COUNTS_HIDDEN, hide_small_counts
 from alignment.comparison.queries.requested_scope import requested_scope
-from alignment.models.reports import Report
 from alignment.prompts.queries.version_metrics import version_metrics
 from alignment.regression.core import GatePolicy, junit_xml, markdown_summary
 from alignment.regression.queries.page import regression_tests
@@ -23,6 +22,7 @@ from tests.factories.compared_runs import SPLITS, Compared, text_of
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.regression_tests import DecidedTest, decided, make_tested
+from tests.factories.stored_reports import forget_documents
 
 pytestmark = pytest.mark.django_db
 
@@ -124,7 +124,7 @@ def test_a_version_is_not_measured_on_nine_held_out_chats_for_authors(
     run_of(version, compared.chat_set, wrong=2)
     assert measured_on(compared, "holdout", author_user) == [10]
     Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
-    Report.objects.all().delete()
+    forget_documents()
     assert measured_on(compared, "holdout", author_user) == []
     assert measured_on(compared, "holdout", lead_user) == [9]
     assert measured_on(compared, "dev", author_user) == [20]

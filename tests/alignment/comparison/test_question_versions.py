@@ -51,7 +51,7 @@ def questions_of(compared: Compared, client: Client, query: str = "") -> dict[st
         assert query or f"polite: {words}." in out.getvalue()
     else:
         assert "different versions of the question" not in shown
-        assert "version" not in out.getvalue()
+        assert "verdicts answer version" not in out.getvalue()
     return questions
 
 

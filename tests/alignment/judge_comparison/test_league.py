@@ -10,7 +10,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from alignment.models.reports import Report
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -26,6 +25,7 @@ from tests.factories.judge_comparison import (
     on_first,
     perfect,
 )
+from tests.factories.stored_reports import forget_documents
 
 pytestmark = pytest.mark.django_db
 
@@ -199,7 +199,7 @@ def test_a_judge_that_was_asked_another_text_is_noted(compared: Compared, lead: 
         criterion=compared.criteria[0], number=2, question="Always polite?", content_hash="newer"
     )
     run.judge.prompts.filter(criterion=newer.criterion).update(criterion_version=newer)
-    Report.objects.all().delete()
+    forget_documents()
     assert document(lead, compared)["other_questions"] == [compared.criteria[0].key]
     notice = f"On {compared.criteria[0].name} a judge was asked another text"
     assert notice.lower() in text_of(lead.get(league_url(compared))).lower()
@@ -212,7 +212,6 @@ def test_the_same_labels_and_runs_are_computed_once(compared: Compared, lead: Cl
     for name in ("other", "third"):
         judged(compared, name, perfect)
     assert document(lead, compared) == document(lead, compared)
-    assert Report.objects.count() == 2  # the league, and how much each run answered
     with CaptureQueriesContext(connection) as queries:
         lead.get(league_url(compared))
     assert not any('FROM "evaluation_verdict"' in query["sql"] for query in queries.captured_queries)
@@ -234,7 +233,7 @@ def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) ->
     judged(compared, "third", perfect, engine="debate")
 
     def queries() -> tuple[int, int]:
-        Report.objects.all().delete()
+        forget_documents()
         counts = []
         for _ in range(2):
             with CaptureQueriesContext(connection) as caught:

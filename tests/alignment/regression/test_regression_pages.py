@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from alignment.comparison.core.codes import JudgeCode
 from alignment.models.regressions import HoldoutOpening, RegressionTest
-from alignment.models.reports import Report
 from alignment.regression.core import (
     PairedVerdicts,
     markdown_summary,
@@ -28,6 +27,7 @@ from tests.factories.gate_verdicts import verdicts
 from tests.factories.page_text import words_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_user
+from tests.factories.stored_reports import forget_documents
 
 pytestmark = pytest.mark.django_db
 
@@ -152,7 +152,7 @@ def test_labels_sampled_by_verdict_are_named(compared: Compared, lead: Client) -
     )
     for position in (1, 2):  # of splits dev
         chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
-    Report.objects.all().delete()  # what is kept knows nothing of a set made after the labels
+    forget_documents()  # what is kept knows nothing of a set made after the labels
     assert "2 labelled chats were sampled by verdict" in page_of(lead, test)
 
 

@@ -1,5 +1,6 @@
 """One regression test's page: pause, resume, cancel; release of what passed, and of what did not."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion
-from evaluation.models.runs import Run
+from evaluation.models.runs import EndpointState, Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.factories.compared_runs import Compared, text_of
@@ -116,6 +117,14 @@ def test_a_test_that_no_worker_takes_up_says_so(golden: ChatSet, lead: Client) -
     test = start(lead, golden)
     Run.objects.update(rung_at=None)
     assert "No worker is running." in words_of(page(lead, test))
+
+
+def test_a_test_whose_endpoint_asks_to_wait_says_until_when(golden: ChatSet, lead: Client) -> None:
+    test = start(lead, golden)
+    run = Run.objects.get(pk=test.candidate_run_id)
+    endpoint = run.judge.config["endpoint"]
+    EndpointState.objects.create(endpoint=endpoint, model=run.judge.model, not_before=time.time() + 90.5)
+    assert "The endpoint asks to wait: next call in 90 s." in words_of(page(lead, test))
 
 
 @pytest.mark.heavy

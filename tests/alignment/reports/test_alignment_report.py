@@ -76,8 +76,8 @@ def test_command_page_and_api_give_one_document(
     query: str, options: list[str], compared: Compared, client: Client, lead_user: User
 ) -> None:
     client.force_login(lead_user)
-    page, api = pages(client, compared, query)
     command = report_of(compared, *options)
+    page, api = pages(client, compared, query)
     assert command == api
     assert {name: page[name] for name in api if name != "criteria"} == {
         name: api[name] for name in api if name != "criteria"
@@ -216,9 +216,9 @@ def test_what_does_not_exist_is_refused_by_name(compared: Compared, client: Clie
     refused("alignment_report")
     refused("alignment_report", "--run", pk, "--set", "calibration")
     client.force_login(lead_user)
-    for route in ("alignment:report_run", "api_run_report"):
+    for route, wrong in (("alignment:report_run", 404), ("api_run_report", 400)):
         for query in ("?against=rater:nobody", "?against=majority", "?split=test"):
-            assert client.get(reverse(route, args=[pk]) + query).status_code == 404
+            assert client.get(reverse(route, args=[pk]) + query).status_code == wrong
         assert client.get(reverse(route, args=[999999])).status_code == 404
 
 

@@ -15,10 +15,12 @@ from alignment.models.reports import Report
 from alignment.reports.core.brief_effect import all_effects, brief_effect
 from alignment.reports.queries.brief_effect import briefs_section
 from alignment.reports.queries.reports import alignment_report
+from alignment.reports.worker import report_store
 from evaluation.models.runs import Run, Verdict
 from labeling.people.queries.visibility import holdout_chats
 from tests.factories.compared_runs import HUMAN, Compared, make_compared, text_of
 from tests.factories.runs import answering, block, evaluate, the_run
+from tests.factories.stored_reports import refreshed
 from tests.stub_endpoint import Body, StubReply, asked_keys, asked_text, conversation
 
 Rule = Callable[[str, int], bool]
@@ -127,11 +129,13 @@ def test_the_planted_changes_are_counted_by_criterion_and_over_all(debated: Comp
 def test_a_finished_direct_run_completes_a_report_that_was_stored_before(
     debated: Compared, lead: Client
 ) -> None:
+    report_store(scope_of(debated), share=True)
     before = alignment_report(scope_of(debated))
     direct = judged_by("direct")
     page = text_of(lead.get(reverse("alignment:report_run", args=[debated.run.pk])))
     assert RUN_DIRECT not in page
     assert f'<a href="{reverse("alignment:report_run", args=[direct.pk])}">run {direct.pk}</a>' in page
+    refreshed(direct)
     after = alignment_report(scope_of(debated))
     assert after == before | {"briefs": Report.objects.get(pk=before["id"]).briefs}
     assert after["briefs"]["overall"]["mended"] == 15

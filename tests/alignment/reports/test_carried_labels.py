@@ -12,7 +12,8 @@ from alignment.comparison.queries.scope import Scope
 from alignment.rater_quality.queries.scope import QualityScope
 from alignment.reports.core.cautions import carried_caution
 from alignment.reports.core.terminal_table import report_table
-from alignment.reports.queries.reports import alignment_report, stored_report
+from alignment.reports.queries.reports import alignment_report
+from alignment.reports.worker import report_store
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus, Label
@@ -50,7 +51,7 @@ def test_a_report_counts_labels_that_carried_over_and_warns_of_them(compared: Co
 def test_every_page_of_reports_and_of_label_quality_shows_the_count(lead: Client, compared: Compared) -> None:
     carried_out(REPLACE)
     said, pk = "120 of 120 labels were carried over from polite", compared.chat_set.pk
-    stored = stored_report(Scope(compared.chat_set))
+    stored = report_store(Scope(compared.chat_set), share=True)
     assert stored is not None
     for name, arg in (("report_set", pk), ("report_stored", stored.pk)):
         assert said in words_of(lead.get(reverse(f"alignment:{name}", args=[arg])))

@@ -5,7 +5,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from alignment.models.reports import Report
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
@@ -23,6 +22,7 @@ from tests.factories.compared_runs import (
 )
 from tests.factories.page_text import words_of
 from tests.factories.rows import make_criterion, make_rubric, make_set
+from tests.factories.stored_reports import forget_documents
 
 pytestmark = pytest.mark.django_db
 
@@ -99,7 +99,7 @@ def test_what_one_reader_had_looked_up_shows_another_no_more_and_no_less(
         cell_url(compared, "polite", "tn"),
     ]
     alone = [listed(author.get(page)) for page in pages]
-    Report.objects.all().delete()
+    forget_documents()
     whole = [listed(lead.get(page)) for page in pages]
     assert [listed(author.get(page)) for page in pages] == alone
     assert [listed(lead.get(page)) for page in pages] == whole

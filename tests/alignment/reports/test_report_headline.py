@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from labeling.models.rubric import Criterion
-from tests.factories.compared_runs import Compared, one_of_each_status, urls
+from tests.factories.compared_runs import Compared, one_of_each_status, share_report, urls
 from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +21,8 @@ def large(compared: Compared) -> Compared:
 
 def said(client: Client, compared: Compared, query: str = "") -> tuple[str, str]:
     """On the live page and on the stored one."""
+    stored = share_report(client, compared, query)
     page = client.get(urls(compared)["report"] + query)
-    stored = client.get(f"/reports/{page.context['report']['id']}/")
     return page.context["headline"], stored.context["headline"]
 
 

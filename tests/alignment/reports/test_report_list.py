@@ -13,7 +13,7 @@ from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.compared_runs import Compared, add_chats, share_report, text_of
 from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def again(compared: Compared) -> Run:
 
 
 def test_a_row_counts_the_criteria_of_each_status_in_words(four: Compared, lead: Client) -> None:
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     assert status(lead, four.run).chips == (
         ("aligned", "1 aligned"),
         ("not", "1 not aligned"),
@@ -66,13 +66,13 @@ def test_a_subjective_criterion_counts_as_directional_whatever_its_status(
     four: Compared, lead: Client
 ) -> None:
     Criterion.objects.filter(key="polite").update(tier="subjective")
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     assert status(lead, four.run).chips[-1] == ("dir", "1 directional")
     assert ("not", "1 not aligned") not in status(lead, four.run).chips
 
 
 def test_a_list_computes_no_report_and_says_why_a_row_has_no_status(four: Compared, lead: Client) -> None:
-    assert status(lead, four.run) == RunStatus(reason="Not computed yet: open the report")
+    assert status(lead, four.run) == RunStatus(reason="Not computed yet")
     assert not Report.objects.filter(kind=Report.Kind.REPORT).exists()
     assert "Not computed yet" in text_of(lead.get(LIST))
     Run.objects.update(state=Run.State.RUNNING, finished_at=None)
@@ -81,19 +81,19 @@ def test_a_list_computes_no_report_and_says_why_a_row_has_no_status(four: Compar
 
 def test_parts_of_a_run_say_nothing_of_the_whole(four: Compared, lead: Client) -> None:
     for query in ("?split=dev", "?against=rater%3Acleo", "?topic=delivery"):
-        lead.get(urls(four)["report"] + query)
+        share_report(lead, four, query)
     assert status(lead, four.run).chips == ()
 
 
 def test_after_a_label_the_row_says_that_its_status_is_of_before(four: Compared, lead: Client) -> None:
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     assert not status(lead, four.run).changed
     Consensus.objects.filter(chat=four.chat(1)).update(state=Consensus.State.UNRESOLVED)
     Criterion.objects.filter(key="polite").update(labels_seq=9)
     was = status(lead, four.run)
     assert was.changed and was.chips
     assert "Labels, texts or rules have changed since" in text_of(lead.get(LIST))
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     assert not status(lead, four.run).changed
 
 
@@ -101,7 +101,7 @@ def test_authors_do_not_see_the_holdouts_counts_in_the_list(
     four: Compared, lead: Client, author: Client
 ) -> None:
     """Each report decides which holdout results an author sees."""
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     page = author.get(LIST)
     assert all(row["status"] is None for row in page.context["runs"])
     assert "Criteria" not in text_of(page).split("<table")[1]
@@ -114,10 +114,10 @@ def test_the_list_asks_as_many_queries_for_one_run_as_for_many(four: Compared, l
             assert lead.get(LIST).status_code == 200
         return len(caught)
 
-    lead.get(urls(four)["report"])
+    share_report(lead, four)
     queries()
     first = queries()
     for run in [again(four) for _ in range(5)]:
-        lead.get(reverse("alignment:report_run", args=[run.pk]))
+        lead.post(reverse("alignment:report_share_run", args=[run.pk]))
         assert status(lead, run).chips == (("few", "1 too few labels"),)
     assert queries() == first

@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
-from alignment.models.reports import Report
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Adjudication, Label
@@ -28,6 +27,7 @@ from tests.factories.compared_runs import (
     urls,
 )
 from tests.factories.rows import analyze, make_chat, make_set, make_user
+from tests.factories.stored_reports import forget_documents
 
 OPEN = ("open_true", "open_false")
 
@@ -298,7 +298,7 @@ def counted(client: Client, pages: dict[str, str]) -> dict[str, int]:
     for name, url in pages.items():
         for what in ("computed", "stored"):
             if what == "computed":
-                Report.objects.all().delete()
+                forget_documents()
             with CaptureQueriesContext(connection) as queries:
                 assert client.get(url).status_code == 200
             found[f"{name}, {what}"] = len(queries)

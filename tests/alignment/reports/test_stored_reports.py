@@ -49,7 +49,8 @@ def words_without_notice(client: Client, number: int) -> str:
 def test_the_live_page_leads_to_its_numbers_and_the_api_names_them(compared: Compared, lead: Client) -> None:
     number = stored(lead, compared)
     assert page_of(number) in text_of(lead.get(urls(compared)["report"]))
-    assert reverse("alignment:report_table", args=[number]) in text_of(lead.get(urls(compared)["report"]))
+    table = reverse("alignment:report_table_run", args=[compared.run.pk])
+    assert table in text_of(lead.get(urls(compared)["report"]))
     live, kept = lead.get(urls(compared)["api_run"]).json(), document(lead, number)
     assert kept.pop("pin") == Report.objects.get(pk=number).pin
     assert kept == live
@@ -57,14 +58,15 @@ def test_the_live_page_leads_to_its_numbers_and_the_api_names_them(compared: Com
 
 def test_a_run_that_goes_on_has_no_such_link(compared: Compared, lead: Client) -> None:
     Run.objects.update(finished_at=None)
-    assert stored(lead, compared) is None
-    assert "Stored report to link" not in text_of(lead.get(urls(compared)["report"]))
+    assert lead.get(urls(compared)["api_run"]).json()["id"] is None
+    page = text_of(lead.get(urls(compared)["report"]))
+    assert "Shared report to link" not in page and "/share/" not in page
 
 
 def test_it_names_texts_prompts_judge_models_and_settings(compared: Compared, lead: Client) -> None:
     version = a_version(polite())
     run = run_of(version, compared.chat_set, config={"formatter": "small-model"})
-    body = lead.get(reverse("api_run_report", args=[run.pk])).json()
+    body = lead.post(reverse("api_run_report", args=[run.pk])).json()
     pinned = body["pinned"]
     (criterion,) = pinned["criteria"]
     text = polite().versions.get()
@@ -116,7 +118,7 @@ def test_every_question_that_judge_or_labels_answer_is_named_once(compared: Comp
         prompt_version=version,
         group=0,
     )
-    body = lead.get(urls(compared)["api_run"]).json()
+    body = lead.post(urls(compared)["api_run"]).json()
     named = next(row["texts"] for row in body["pinned"]["criteria"] if row["key"] == "polite")
     assert [text["version"] for text in named] == [2, 1]
     shown = text_of(lead.get(page_of(body["id"])))

@@ -15,7 +15,7 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
-from tests.factories.compared_runs import Compared, add_chats, one_of_each_status, urls
+from tests.factories.compared_runs import Compared, add_chats, one_of_each_status, share_report, urls
 from tests.factories.page_text import words_of
 from tests.factories.report_data import UNLABELLED, UNRESOLVED, F, T, criterion, pairs, report
 from tests.factories.sampled_labels import sampled
@@ -187,7 +187,7 @@ def test_raters_who_disagree_lead_to_the_guideline(compared: Compared, lead: Cli
     assert steps[0] == ("refine the guideline, then label these chats again", guideline)
     assert steps[1][0] == "adjudicate 120 unresolved chats"
     live = lead.get(urls(compared)["report"])
-    then = lead.get(f"/reports/{live.context['report']['id']}/")
+    then = share_report(lead, compared)
     assert "Raters disagree" in words_of(live) and "Raters disagree" in words_of(then)
     assert "On 1 the raters disagree." in live.context["headline"]
     assert "; on 1 the raters disagreed." in then.context["headline"]

@@ -100,7 +100,7 @@ def test_the_ground_truth_of_the_address_decides_the_human_score(compared: Compa
     assert rows_of(lead, compared, "?against=each-rater")[2]["human_session_score"] is None
     for query in ("?against=rater:nobody", "?split=none"):
         url = reverse("api_run_session_scores", args=[compared.run.pk])
-        assert lead.get(url + query).status_code == 404
+        assert lead.get(url + query).status_code == 400
 
 
 def test_the_list_has_pages_of_up_to_1000(compared: Compared, lead: Client) -> None:

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.gateway import client
-from evaluation.gateway.client import MAX_REPLY_BYTES, EndpointClient, Outcome
-from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.endpoints import MAX_REPLY_BYTES, Endpoint, resolve_endpoint
 from evaluation.gateway.rate_limit_headers import retry_after_seconds
-from evaluation.gateway.replies import read_reply
+from evaluation.gateway.replies import Outcome, read_reply
 from tests.stub_endpoint import Answer, StubEndpoint, StubReply, fixed
 
 KEY = "sk-canary-5f2d81"

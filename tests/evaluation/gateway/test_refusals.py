@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.gateway.client import Outcome
 from evaluation.gateway.refusals import Refusal, lesson, redacted
-from evaluation.gateway.replies import read_reply
+from evaluation.gateway.replies import Outcome, read_reply
 
 THOUGHTS = "`max_tokens` must be greater than `thinking.budget_tokens`."
 PYDANTIC = "{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low'\"}"

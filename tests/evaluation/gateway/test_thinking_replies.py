@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.gateway.client import Outcome
-from evaluation.gateway.replies import read_reply
+from evaluation.gateway.replies import Outcome, read_reply
 
 
 def read(message: dict[str, Any], *, finish: str = "stop", **usage: Any) -> Outcome:

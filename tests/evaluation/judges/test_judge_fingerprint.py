@@ -54,7 +54,7 @@ def write_article(folder: Path, text: str) -> None:
 
 
 def ensure(criteria: list[Criterion], choice: JudgeSpec = DIRECT, endpoint: Endpoint = ENDPOINT) -> Judge:
-    return judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint)
+    return judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint, by=None)
 
 
 def new_text(criterion: Criterion, **changes: object) -> None:

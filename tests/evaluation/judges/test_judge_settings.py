@@ -57,7 +57,7 @@ def criteria() -> list[Criterion]:
 
 
 def setup_of(criteria: list[Criterion], choice: JudgeSpec) -> Setup:
-    judge = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT, by=None)
     groups = judge_groups(judge, list(judge.prompts.all()))
     return groups[0].setup
 
@@ -93,7 +93,7 @@ def test_models_temperatures_and_efforts_go_by_role(criteria: list[Criterion]) -
 
 
 def test_a_judge_is_known_by_the_models_that_reason(criteria: list[Criterion]) -> None:
-    judge = judge_ensure(choice=replace(DEBATE, samples=3), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=replace(DEBATE, samples=3), criteria=criteria, endpoint=ENDPOINT, by=None)
     assert judge.name == "debate × 3, strong + o3 + cheap"
     assert judge.model == "strong + o3 + cheap"
 
@@ -114,9 +114,11 @@ def test_formatter_is_the_roles_model_then_the_choices_then_the_settings(setting
 def test_grouping_by_itself_asks_the_embedded_model_one_criterion_a_call(criteria: list[Criterion]) -> None:
     for grouping, groups in (("auto", 2), ("rubric", 1)):
         choice = JudgeSpec("direct", grouping=grouping)  # type: ignore[arg-type]
-        judge = judge_ensure(choice=choice, criteria=criteria, endpoint=EMBEDDED)
+        judge = judge_ensure(choice=choice, criteria=criteria, endpoint=EMBEDDED, by=None)
         assert len(judge.config["groups"]) == groups
-    assert len(judge_ensure(choice=DEBATE, criteria=criteria, endpoint=ENDPOINT).config["groups"]) == 1
+    assert (
+        len(judge_ensure(choice=DEBATE, criteria=criteria, endpoint=ENDPOINT, by=None).config["groups"]) == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,9 @@ def test_plan_pins_the_articles_that_are_shown_or_searched(
     (tmp_path / "payment.md").write_text("# Payment\n\nShoppers pay by card.\n")
     knowledge_import(folder=tmp_path)
     CriterionArticle.objects.create(criterion=criteria[0], article=KnowledgeArticle.objects.get())
-    judge = judge_ensure(choice=JudgeSpec("direct", knowledge=mode), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(
+        choice=JudgeSpec("direct", knowledge=mode), criteria=criteria, endpoint=ENDPOINT, by=None
+    )
     (tmp_path / "payment.md").write_text("# Payment\n\nNobody pays.\n")
     knowledge_import(folder=tmp_path)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
@@ -222,7 +226,7 @@ def test_plan_pins_the_articles_that_are_shown_or_searched(
 
 
 def test_plan_holds_the_prompts_worked_examples(criteria: list[Criterion]) -> None:
-    judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT)
+    judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT, by=None)
     turns = [("user", "Where is it?"), ("assistant", "Dunno.\nAsk."), ("user", "Rude."), ("assistant", "Hm.")]
     chat = make_chat(messages=turns)
     FewShotExample.objects.create(
@@ -234,7 +238,7 @@ def test_plan_holds_the_prompts_worked_examples(criteria: list[Criterion]) -> No
         value=False,
         rationale="It shrugs.",
     )
-    judge = judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=JudgeSpec("direct"), criteria=criteria, endpoint=ENDPOINT, by=None)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
     (example,) = group.criteria[0].examples
     assert example.excerpt == "m02 bot| Dunno.\nm02 bot| Ask.\nm03 customer| Rude."
@@ -265,7 +269,7 @@ def test_a_chat_never_sees_itself_as_an_example(settings: Settings) -> None:
 
 
 def test_judges_made_before_schema_2_load_with_what_they_had(criteria: list[Criterion]) -> None:
-    judge = judge_ensure(choice=JudgeSpec("direct", model="m"), criteria=criteria, endpoint=ENDPOINT)
+    judge = judge_ensure(choice=JudgeSpec("direct", model="m"), criteria=criteria, endpoint=ENDPOINT, by=None)
     judge.config = _as_schema_1(judge)
     (group,) = judge_groups(judge, list(judge.prompts.all())).values()
     assert group.setup == setup_of(criteria, JudgeSpec("direct", model="m"))
@@ -288,11 +292,11 @@ def _as_schema_1(judge: Judge) -> dict[str, Any]:
 
 def test_judge_names_the_profile_that_it_first_came_from(criteria: list[Criterion]) -> None:
     choice = JudgeSpec("direct")
-    plain = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT)
+    plain = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT, by=None)
     assert plain.profile is None
     first, second = (JudgeProfile.objects.create(name=name, config={}) for name in ("first", "second"))
     for profile in (first, second):
-        same = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT, profile=profile)
+        same = judge_ensure(choice=choice, criteria=criteria, endpoint=ENDPOINT, profile=profile, by=None)
         assert (same, same.profile) == (plain, first)
 
 

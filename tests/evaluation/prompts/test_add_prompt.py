@@ -9,6 +9,8 @@ from pytest_django import Settings
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import Chat
+from labeling.models.people import AuditEvent, User
+from labeling.models.rubric import Criterion
 from tests.factories.runs import always, answering, evaluate, workspace
 from tests.files import refused, run, write_jsonl
 
@@ -42,6 +44,12 @@ def test_it_prints_the_new_versions_number_and_does_not_promote(prompt: Path) ->
     assert answer.document == {"criterion": "polite", "version": 2, "promoted": False}
     version = PromptVersion.objects.get(number=2)
     assert (version.text, version.reason) == (TEXT, "Clearer")
+    event = AuditEvent.objects.get(verb="prompt imported")
+    assert (event.object_id, event.detail["file"], event.detail["promoted"]) == (
+        version.pk,
+        "polite.md",
+        False,
+    )
     assert champions(criteria=[version.criterion])[version.criterion_id].number == 1
 
 
@@ -67,6 +75,22 @@ def test_the_promoted_version_is_the_champion_with_its_reason(prompt: Path) -> N
     assert answer.document == {"criterion": "polite", "version": 2, "promoted": True}
     promotion = Promotion.objects.latest("id")
     assert (promotion.version.number, promotion.reason, promotion.overridden) == (2, "Tried by hand", True)
+
+
+def test_promotion_of_a_labelled_criterion_names_an_account_that_may_release(
+    prompt: Path, author_user: User, lead_user: User
+) -> None:
+    Criterion.objects.filter(key="polite").update(labels_seq=1)
+    promote = [*options(prompt), "--promote", "--reason", "Urgent"]
+    assert "name an account that may release with --by" in refused("add_prompt", *promote)
+    assert "may not release prompts" in refused("add_prompt", *promote, "--by", author_user.username)
+    assert "there is no account 'zoe'" in refused("add_prompt", *promote, "--by", "zoe")
+    assert not PromptVersion.objects.filter(origin="author").exists()
+    run("add_prompt", *promote, "--by", lead_user.username)
+    event = AuditEvent.objects.filter(verb="champion changed").latest("pk")
+    assert event.actor == lead_user
+    assert event.detail["champion"] == {"old": 1, "new": 2}
+    assert event.detail["overridden"] is True
 
 
 def test_a_prompt_with_errors_is_stored_as_a_draft_but_not_promoted(prompt: Path) -> None:

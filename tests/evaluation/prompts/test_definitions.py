@@ -39,7 +39,7 @@ def rewrite(criterion: Criterion, **texts: str) -> CriterionVersion:
 
 
 def champion(criterion: Criterion) -> PromptVersion:
-    return champions_ensure(criteria=[criterion])[criterion.pk]
+    return champions_ensure(criteria=[criterion], by=None)[criterion.pk]
 
 
 def released(criterion: Criterion, text: str = TEXT) -> PromptVersion:

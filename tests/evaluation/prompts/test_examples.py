@@ -90,7 +90,9 @@ def test_a_version_takes_the_next_number_and_is_no_champion(
 
 def test_a_first_draft_never_becomes_the_champion_by_being_first(criterion: Criterion) -> None:
     assert add(criterion).number == 2
-    assert champions_ensure(criteria=[criterion])[criterion.pk].origin == PromptVersion.Origin.GENERATED
+    assert (
+        champions_ensure(criteria=[criterion], by=None)[criterion.pk].origin == PromptVersion.Origin.GENERATED
+    )
 
 
 def test_examples_are_kept_in_their_order_with_turns_value_and_rationale(
@@ -205,7 +207,7 @@ def test_a_chat_is_an_example_once_under_any_id(criterion: Criterion, train: Cha
 def test_the_number_of_queries_does_not_grow_with_examples_or_chats(
     criterion: Criterion, train: ChatSet, rubric: Rubric
 ) -> None:
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=None)
 
     def queries(*examples: ExampleChoice) -> int:
         with CaptureQueriesContext(

@@ -13,6 +13,7 @@ from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.prompts.core.files import PromptFile, prompt_file_read, prompt_file_text, same_text
 from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import Chat
+from labeling.models.people import AuditEvent
 from labeling.models.rubric import Criterion
 from tests.factories.rows import make_chat, make_set
 from tests.factories.runs import workspace
@@ -170,3 +171,12 @@ def test_a_folder_that_is_none_is_refused(db: None, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     assert "is a file, not a folder" in refused("import_prompts", tmp_path / "file")
     assert "holds no .md file" in refused("import_prompts", tmp_path)
+
+
+def test_an_import_stands_in_the_log_and_a_dry_run_leaves_nothing(folder: Path) -> None:
+    (folder / "polite.md").write_text(TEXT, encoding="utf-8")
+    for options, events in ((["--dry-run"], 0), ([], 1)):
+        assert run("import_prompts", folder, *options).document["created"] == 1
+        assert AuditEvent.objects.filter(verb="prompts imported").count() == events
+        assert PromptVersion.objects.filter(criterion__key="polite").count() == 1 + events
+    assert AuditEvent.objects.get(verb="prompts imported").detail["file"] == "prompts"

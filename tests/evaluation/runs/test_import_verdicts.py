@@ -11,6 +11,7 @@ from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.runs.services import verdicts as verdicts_service
 from evaluation.runs.services.verdicts import verdicts_import
 from labeling.models.chats import ChatSetMember
+from labeling.models.people import AuditEvent
 from tests.factories.rows import make_chat, make_criterion, make_rubric, make_set
 from tests.files import refused, run, verdict, write_jsonl
 
@@ -36,6 +37,18 @@ def runs(path: Path, name: str = "calibration") -> list[dict[str, Any]]:
     found = run("import_verdicts", path, "--set", name).document["runs"]
     assert isinstance(found, list)
     return found
+
+
+def test_an_import_stands_in_the_log(path: Path) -> None:
+    (imported,) = runs(write_jsonl(path, verdict(), verdict("c2")))
+    runs(path)
+    first, again = AuditEvent.objects.filter(verb="verdicts imported").order_by("pk")
+    assert (first.detail["file"], first.detail["created"], first.detail["runs"]) == (
+        "verdicts.jsonl",
+        2,
+        [imported["id"]],
+    )
+    assert (again.detail["created"], again.detail["new_runs"]) == (0, 0)
 
 
 def test_each_judge_of_a_file_gets_one_finished_run_over_the_whole_set(path: Path) -> None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from evaluation.gateway.current import current_endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Batch, Run, Unit, Verdict
 from evaluation.runs.worker.leases import lease_begin
@@ -52,7 +53,9 @@ def test_a_lead_is_offered_what_the_state_allows(
 def test_pause_resume_and_cancel_from_the_page(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:
-    run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
+    run = make_run(
+        make_judge(rubric, endpoint=current_endpoint().id), chat_set, state="running", units_total=3
+    )
     Unit.objects.create(run=run, chat=make_chat(), group=0)
     client.force_login(lead_user)
     states = []

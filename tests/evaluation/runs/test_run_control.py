@@ -163,7 +163,8 @@ def test_a_run_of_another_endpoint_is_paused_and_says_why(settings: Settings) ->
     process_units(run.pk)
     run.refresh_from_db()
     assert run.state == "paused"
-    assert run.error.startswith(f"run {run.pk} uses ")
+    assert run.error.startswith(f"run {run.pk} began at http://127.0.0.1:")
+    assert "the settings name http://127.0.0.1:9/v1" in run.error
 
 
 # ---------- a broker that is down ----------

@@ -114,7 +114,7 @@ def test_lists_ask_no_more_queries_for_many_runs_and_criteria(
     for n in range(40):
         make_run(make_judge(rubric, name=f"judge {n}"), chat_set)
         make_criterion(f"extra_{n}", rubric=rubric)
-    champions_ensure(criteria=rubric.criteria.all())
+    champions_ensure(criteria=rubric.criteria.all(), by=None)
     assert [queries(client, url) for url in pages(run)] == few
 
 

@@ -63,6 +63,7 @@ def test_a_job_is_opened_listed_read_and_closed(desk: Desk, lead: Client) -> Non
         "due_at": "2099-01-01T00:00:00Z",
         "submitted": 0,
         "wanted": 6,
+        "unreachable": 0,
     }
     listed = lead.get(reverse("api_jobs")).json()
     assert [row["name"] for row in listed["results"]] == ["November", "October"]

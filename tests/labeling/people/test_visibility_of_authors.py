@@ -215,9 +215,10 @@ def heard(world: World) -> dict[str, str]:
 def without_times(text: str) -> str:
     """Without the moment at which a report was made, and the marks of a form that is reopened.
 
-    A recomputed report has a number of its own, and the one before says that something has changed.
+    A recomputed report has a number and a pin of its own, and the one before says that something has changed.
+    The pin, beside the time in a CSV file, counts changes of labels and hashes none.
     """
-    moments = r"\d{4}-\d\d-\d\dT[\d:.+Z]+|\d{1,2} \w{3} \d{4}, \d\d:\d\d"
+    moments = r"\d{4}-\d\d-\d\dT[\d:.+Z]+(?:,[0-9a-f]{64})?|\d{1,2} \w{3} \d{4}, \d\d:\d\d"
     numbers = r'"id": ?\d+, ?"run"|/reports/\d+/|<p class="since">.*?</p>\n'
     return re.sub(rf'{moments}|{numbers}|name="form_token" value="\w+"', "", text)
 

@@ -53,7 +53,7 @@ def import_other_answers(path: Path, *, value: bool = False) -> None:
     """A file that answers the first chat otherwise in the rater's name."""
     keys = ("polite", "correct")
     lines = [label("chat-1", criterion=key, rater="mara", value=value) for key in keys]
-    run("import_labels", write_jsonl(path, *lines))
+    run("import_labels", write_jsonl(path, *lines), "--replace-account-labels")
 
 
 def test_an_import_leaves_the_draft_on_the_screen_and_submitting_it_counts(desk: Desk, path: Path) -> None:

@@ -34,9 +34,9 @@ def rater(desk: Desk) -> Client:
 
 ROUTES = {
     ("/adjudication/", "get"),
-    ("/adjudication/{chat_id}/{criterion_key}/", "get"),
-    ("/adjudication/{chat_id}/{criterion_key}/", "put"),
-    ("/adjudication/{chat_id}/{criterion_key}/", "delete"),
+    ("/adjudication/{chat_number}/{criterion_key}/", "get"),
+    ("/adjudication/{chat_number}/{criterion_key}/", "put"),
+    ("/adjudication/{chat_number}/{criterion_key}/", "delete"),
     ("/sets/{set_id}/dawid-skene/{criterion_key}/", "get"),
     ("/labels/", "get"),
     ("/sets/", "get"),
@@ -44,6 +44,9 @@ ROUTES = {
     ("/jobs/", "get"),
     ("/jobs/", "post"),
     ("/jobs/{job_id}/", "get"),
+    ("/jobs/{job_id}/raters/", "post"),
+    ("/sets/{set_id}/", "get"),
+    ("/sets/{set_id}/", "patch"),
     ("/jobs/{job_id}/start/", "post"),
     ("/jobs/{job_id}/next/", "post"),
     ("/jobs/{job_id}/close/", "post"),

@@ -63,7 +63,7 @@ def test_an_import_over_a_draft_leaves_it_counted_as_answered(desk: Desk, rater:
     answer_all(desk.taken())
     given = {"chat_id": "chat-1", "criterion": "polite", "rater": "mara", "value": False}
     with TemporaryDirectory() as folder:
-        labels_import(path=write_jsonl(Path(folder, "labels.jsonl"), given))
+        labels_import(path=write_jsonl(Path(folder, "labels.jsonl"), given), replace_accounts=True)
     assert "with 2 of 2 answered" in page_text(rater.get(reverse("labeling:queue")))
 
 

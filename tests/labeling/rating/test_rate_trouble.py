@@ -1,9 +1,12 @@
 """The rating screen where the server says no: signed out, refused answers, errors of the server."""
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -53,6 +56,12 @@ def correcting(screen: Page, desk: Desk) -> Page:
     return screen
 
 
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server gives up waiting for a lock of the database at once."""
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.1)
+
+
 # ---------- signed out ----------
 
 
@@ -99,6 +108,19 @@ def test_an_error_of_the_server_is_not_called_offline(screen: Page, problems: li
     expect(screen.locator("#save")).to_have_text("Server trouble, 1 in this browser, retrying")
     screen.unroute(LABELS)
     saved(screen)
+    forgive(problems, "503")
+
+
+def test_answers_wait_here_while_the_database_is_locked_and_are_saved_by_themselves(
+    short_waits: None, screen: Page, problems: list[str]
+) -> None:
+    with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
+        other.execute("BEGIN IMMEDIATE")
+        screen.keyboard.press("t")
+        expect(screen.locator("#save")).to_have_text("Server trouble, 1 in this browser, retrying")
+        assert answers() == {}
+    saved(screen)
+    assert answers() == {"polite": True}
     forgive(problems, "503")
 
 

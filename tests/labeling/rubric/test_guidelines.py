@@ -99,15 +99,15 @@ def test_words_for_raters_change_neither_the_question_nor_the_judge(desk: Desk) 
     choice = JudgeSpec("direct", model="m", formatter="m")
     endpoint = Endpoint(id="http://127.0.0.1:1", base_url="http://127.0.0.1:1", api_key="", embedded=False)
     Criterion.objects.update(labels_seq=1)  # before the first label a generated prompt follows the texts
-    before = judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint)
+    before = judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint, by=None)
     told = reword(desk.criteria[1], guideline="Look at **every** answer.", true_example="It said so.")
     old = desk.criteria[1].versions.get(number=1)
     assert told.content_hash == old.content_hash
     assert (told.allow_na, told.passes_when) == (old.allow_na, old.passes_when) == (True, True)
-    assert judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint) == before
+    assert judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint, by=None) == before
     asked = reword(desk.criteria[1], base=2, definition="True only when all of it is.")
     assert asked.content_hash != old.content_hash
-    assert judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint) != before
+    assert judge_ensure(choice=choice, criteria=desk.criteria, endpoint=endpoint, by=None) != before
 
 
 # ---------- what a rater is told ----------

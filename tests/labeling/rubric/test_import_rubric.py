@@ -183,7 +183,7 @@ def test_a_default_criterion_joins_a_rubric_of_ones_own_with_its_shipped_prompt(
     assert row().versions.count() == 1
     added = row("caused_needless_turns")
     assert added.rubric == row().rubric
-    assert champions_ensure(criteria=[added])[added.pk].origin == PromptVersion.Origin.SHIPPED
+    assert champions_ensure(criteria=[added], by=None)[added.pk].origin == PromptVersion.Origin.SHIPPED
 
 
 def test_only_new_leaves_criteria_as_they_are_and_adds_the_others(path: Path) -> None:

@@ -103,6 +103,21 @@ def test_label_studios_small_export_needs_the_same_mapping(folder: Path) -> None
     assert Label.objects.get(rater__name="Ben").active_ms == 12_500
 
 
+@pytest.mark.parametrize("field", ["id", "annotation_id", "lead_time"])
+def test_the_small_export_has_no_chat_id_in_fields_that_label_studio_overwrites(
+    folder: Path, field: str
+) -> None:
+    message = wrong(folder, "label-studio", LABEL_STUDIO_MIN, chat_id=field)
+    assert f"export.json record 1, {field}: is Label Studio’s own {field} in JSON-MIN" in message
+    assert "carry the chat’s id in another field of the task’s data, such as chat_id" in message
+
+
+def test_an_id_of_the_tasks_data_is_a_chat_id_in_the_whole_export(folder: Path) -> None:
+    whole = task("other", annotation(7, tone("Polite"))) | {"data": {"id": "c1"}}
+    imported(folder, "label-studio", [whole], chat_id="id")
+    assert stored() == {("c1", "polite", "Ada", True, "")}
+
+
 def test_of_an_annotator_who_worked_twice_on_a_task_the_later_answers_count(folder: Path) -> None:
     later = annotation(7, tone("Rude"), updated_at="2026-04-01T00:00:00Z")
     answer = imported(folder, "label-studio", [task("c1", later, annotation(7, tone("Polite")))])

@@ -34,7 +34,7 @@ def golden(settings: Settings) -> ChatSet:
 @pytest.fixture
 def version(golden: ChatSet) -> PromptVersion:
     criterion = Criterion.objects.get()
-    champions_ensure(criteria=[criterion])
+    champions_ensure(criteria=[criterion], by=None)
     return prompt_version_add(criterion=criterion, text="# Objective\nIs it polite?")
 
 

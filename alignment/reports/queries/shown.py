@@ -1,0 +1,130 @@
+"""Which report a page shows: today's, or the newest stored one while a worker computes the next."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Max
+from django.utils import timezone
+
+from alignment.comparison.core.codes import CONSENSUS
+from alignment.comparison.queries.cached_documents import subject_of
+from alignment.comparison.queries.scope import Scope
+from alignment.models.reports import Report, ReportRefresh
+from alignment.reports.queries.reports import (
+    BODY_VERSION,
+    alignment_report,
+    is_running,
+    known_report,
+    report_document,
+    report_json,
+    report_pin,
+)
+from alignment.reports.queries.stored import may_see
+from evaluation.models.runs import EVALUATIONS, FINISHED, Run
+from labeling.models.people import User
+
+# Chats × criteria that are compared while a reader waits: some six seconds.
+MOST_ANSWERS = 1_000_000
+# The newest runs, whose reports workers keep up to date.
+RUNS_REFRESHED = 20
+# Labels arrive one by one: a report is refreshed for them at most once in this time, a large one less often.
+REFRESH_AFTER = timedelta(seconds=60)
+REFRESH_AFTER_PER_ANSWER = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReport:
+    """The report's JSON, and the pin of what it was computed from ('' while the run is in progress).
+
+    None where it takes too long to compute while the reader waits. `changed`: labels, texts, chats or rules
+    have changed since. `refresh`: the row of the worker that computes it, if any.
+    """
+
+    report: dict[str, Any] | None
+    pin: str = ""
+    changed: bool = False
+    refresh: ReportRefresh | None = None
+
+
+def shown_report(scope: Scope, *, user: User | AnonymousUser) -> ShownReport:
+    """Return what a page shows of this scope; nothing is stored.
+
+    Raises UnknownRater as `alignment_report` does.
+    """
+    if is_running(scope):
+        return ShownReport(alignment_report(scope))
+    if (known := known_report(scope)) is not None:
+        return ShownReport(report_json(known, scope), known.pin)
+    refresh = refresh_of(scope)
+    if (older := _newest_stored(scope, user)) is not None:
+        return ShownReport(report_json(older, scope), older.pin, changed=True, refresh=refresh)
+    if is_large(scope):
+        return ShownReport(None, refresh=refresh)
+    row = report_document(scope)
+    assert row is not None  # noqa: S101  the run has finished
+    return ShownReport(report_json(row, scope), row.pin)
+
+
+def is_large(scope: Scope) -> bool:
+    """Return whether a worker has to compute the report."""
+    return scope.run is not None and scope.members.count() * len(scope.criteria) > MOST_ANSWERS
+
+
+def is_unfiltered(scope: Scope) -> bool:
+    """Return whether workers keep this report of a run up to date."""
+    return scope.run is not None and scope.against == CONSENSUS and not (scope.split or scope.is_part)
+
+
+def refresh_of(scope: Scope) -> ReportRefresh | None:
+    """Return the row of the worker that computes this report."""
+    return ReportRefresh.objects.filter(subject=subject_of(scope, Report.Kind.REPORT)).first()
+
+
+def is_waiting(refresh: ReportRefresh | None) -> bool:
+    """Return whether a worker computes the report, or will."""
+    return refresh is not None and refresh.state != ReportRefresh.State.FAILED
+
+
+def _newest_stored(scope: Scope, user: User | AnonymousUser) -> Report | None:
+    """Return the newest stored report of a whole run; None if the user may not see it or its form is old."""
+    if not is_unfiltered(scope):
+        return None
+    rows = Report.objects.filter(subject=subject_of(scope, Report.Kind.REPORT))
+    row = rows.select_related("run__judge", "chat_set").order_by("-pk").first()
+    if row is None or row.body.get("pinned", {}).get("form") != BODY_VERSION:
+        return None
+    keys = [entry["key"] for entry in row.body["criteria"]]
+    return row if keys == [one.key for one in scope.criteria] and may_see(row, user) else None
+
+
+def stale_runs() -> list[Run]:
+    """Return the newest finished runs whose report has to be refreshed, newest first.
+
+    They have none yet, or labels, texts or rules have changed since a while.
+    """
+    finished = Run.objects.filter(state__in=FINISHED, purpose__in=EVALUATIONS)
+    runs = list(finished.select_related("judge", "chat_set").order_by("-pk")[:RUNS_REFRESHED])
+    scopes = {run.pk: Scope(run.chat_set, run) for run in runs}
+    stored = _newest_pins(scopes.values())
+    return [run for run in runs if _is_due(scopes[run.pk], stored)]
+
+
+def _newest_pins(scopes: Iterable[Scope]) -> Mapping[str, Sequence[Any]]:
+    """Return pin, time and number of chats of the newest stored report by subject; two queries."""
+    subjects = [subject_of(scope, Report.Kind.REPORT) for scope in scopes]
+    newest = Report.objects.filter(subject__in=subjects).values("subject").annotate(newest=Max("pk"))
+    rows = Report.objects.filter(pk__in=[row["newest"] for row in newest])
+    columns = ("subject", "pin", "created_at", "body__chats")
+    return {subject: about for subject, *about in rows.values_list(*columns)}
+
+
+def _is_due(scope: Scope, stored: Mapping[str, Sequence[Any]]) -> bool:
+    about = stored.get(subject_of(scope, Report.Kind.REPORT))
+    if about is None:
+        return True
+    pin, created_at, chats = about
+    pause = REFRESH_AFTER + REFRESH_AFTER_PER_ANSWER * (chats or 0) * len(scope.criteria)
+    return bool(created_at < timezone.now() - pause and pin != report_pin(scope))

@@ -1,0 +1,66 @@
+"""Store a report: shared under an address of its own, or for the readers of its page."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from alignment.comparison.queries.answers import UnknownRater, knows_rater
+from alignment.comparison.queries.cached_documents import subject_of
+from alignment.comparison.queries.scope import Scope, part_of
+from alignment.models.reports import Report, ReportRefresh
+from alignment.reports.queries.reports import is_running, known_report
+from alignment.reports.queries.shown import is_large
+from alignment.reports.worker import REFRESHES, report_store
+from common.problems import InputProblem
+
+# A failed refresh is repeated on request after this time.
+AFTER_FAILURE = timedelta(hours=1)
+
+
+class ReportRefused(InputProblem):
+    """A report that cannot be shared or updated; the message says why."""
+
+
+def report_share(scope: Scope) -> Report | None:
+    """Store today's report under a link that stays; None where a worker computes it, which takes longer.
+
+    Raises ReportRefused for a run in progress and for a part without chats; UnknownRater as
+    `alignment_report` does.
+    """
+    return _stored(scope, share=True)
+
+
+def report_update(scope: Scope) -> Report | None:
+    """Store today's report for the readers of its page, in place of the last one; else as `report_share`."""
+    return _stored(scope, share=False)
+
+
+def _stored(scope: Scope, *, share: bool) -> Report | None:
+    if is_running(scope):
+        raise ReportRefused("the run is in progress: its report can be stored once it has finished")
+    if is_large(scope) and known_report(scope) is None:
+        _enqueue(scope, share=share)
+        return None
+    row = report_store(scope, share=share)
+    if row is None:
+        raise ReportRefused("the report has no chats")
+    return row
+
+
+def _enqueue(scope: Scope, *, share: bool) -> None:
+    """Let a worker compute the report; requests for the same one are one row."""
+    if not knows_rater(scope):
+        raise UnknownRater(f"rater {scope.rater!r} has no labels on these chats")
+    subject = subject_of(scope, Report.Kind.REPORT)
+    with transaction.atomic():
+        old = ReportRefresh.objects.filter(subject=subject, state=ReportRefresh.State.FAILED)
+        old.filter(asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
+        asked: dict[str, Any] = {"run": scope.run, "part": part_of(scope), "share": share}
+        row, created = ReportRefresh.objects.get_or_create(subject=subject, defaults=asked)
+        if share and not row.share:
+            ReportRefresh.objects.filter(pk=row.pk).update(share=True)
+        if created:
+            transaction.on_commit(partial(REFRESHES.enqueue, row.pk))

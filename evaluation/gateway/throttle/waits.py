@@ -1,0 +1,53 @@
+"""How long an endpoint holds up the calls of all workers, read without changing anything."""
+
+import json
+import math
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from evaluation.gateway.throttle.rules import State
+from evaluation.gateway.throttle.stores import REDIS_SCHEMES, redis_key, row_state, short_name
+from evaluation.models.runs import EndpointState
+
+# A page waits this long for Redis.
+SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointWait:
+    """Whole seconds until the next call may leave; `failing` if the endpoint failed instead of asking."""
+
+    seconds: int
+    failing: bool
+
+
+def endpoint_wait(*, endpoint: str, models: Collection[str], broker_url: str) -> EndpointWait | None:
+    """Return the longest wait of these models of an endpoint (its id), None without one; one query."""
+    now, longest = time.time(), None
+    for state in _states(endpoint, models, broker_url):
+        failing = state.opened_at is not None
+        left = math.ceil((state.probe_at if failing else state.not_before) - now)
+        if left > 0 and (longest is None or left > longest.seconds):
+            longest = EndpointWait(left, failing)
+    return longest
+
+
+def _states(endpoint: str, models: Collection[str], broker_url: str) -> list[State]:
+    if not models:
+        return []
+    if not broker_url.startswith(REDIS_SCHEMES):
+        names = [short_name(model) for model in models]
+        rows = EndpointState.objects.filter(endpoint=short_name(endpoint), model__in=names)
+        return [row_state(row) for row in rows]
+    try:
+        with Redis.from_url(
+            broker_url.split(";")[0], socket_timeout=SECONDS, socket_connect_timeout=SECONDS
+        ) as redis:
+            stored = redis.mget([redis_key(endpoint, model) for model in models])
+    except (RedisError, OSError):
+        return []
+    return [State(**json.loads(text)) for text in stored if text]

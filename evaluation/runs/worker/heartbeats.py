@@ -1,0 +1,30 @@
+"""Heartbeats of the Celery workers, from which pages and health checks know that they live."""
+
+from collections.abc import Collection
+
+from django.utils import timezone
+
+from evaluation.models.runs import WorkerHeartbeat
+from evaluation.runs.queries.workers import HEARD_WITHIN
+
+
+def heartbeat_begin(*, name: str, queues: Collection[str]) -> None:
+    """Write a worker's first heartbeat; it takes the place of those of its queues that fell silent."""
+    heartbeat(name=name, queues=queues)
+    silent = WorkerHeartbeat.objects.filter(beat_at__lt=timezone.now() - HEARD_WITHIN)
+    silent.filter(queues=sorted(queues)).delete()
+
+
+def heartbeat(*, name: str, queues: Collection[str]) -> None:
+    """Write that this worker lives: one statement. Raises DatabaseError."""
+    WorkerHeartbeat.objects.bulk_create(
+        [WorkerHeartbeat(name=name, queues=sorted(queues), beat_at=timezone.now())],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["queues", "beat_at"],
+    )
+
+
+def heartbeat_end(*, name: str) -> None:
+    """Forget a worker that stops in order. Raises DatabaseError."""
+    WorkerHeartbeat.objects.filter(name=name).delete()

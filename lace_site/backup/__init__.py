@@ -1,0 +1,1 @@
+"""Backups: one checked archive of the database and the key that signs certificates."""

@@ -1,0 +1,41 @@
+"""The answers to errors that no view handles: trouble with the database by name, else a plain 500."""
+
+import sys
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.views.decorators.csrf import requires_csrf_token
+
+from common.database import RETRY_SECONDS, DatabaseTrouble, database_trouble
+
+
+@requires_csrf_token
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 503 for trouble with the database, else 500: JSON to the API and to scripts, else a page.
+
+    Django calls this while it handles the error. The pages use no database.
+    """
+    trouble = database_trouble(sys.exc_info()[1])
+    response = _as_json(trouble) if _wants_json(request) else _as_page(trouble)
+    if trouble:
+        response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    page = request.path.startswith("/api/docs/")
+    return (request.path.startswith("/api/") and not page) or "application/json" in request.headers.get(
+        "Accept", ""
+    )
+
+
+def _as_json(trouble: DatabaseTrouble | None) -> HttpResponse:
+    if trouble is None:
+        return JsonResponse({"detail": "Server error.", "code": "server_error"}, status=500)
+    return JsonResponse({"detail": trouble.sentence, "code": trouble.code}, status=503)
+
+
+def _as_page(trouble: DatabaseTrouble | None) -> HttpResponse:
+    if trouble is None:
+        return HttpResponse(render_to_string("500.html"), status=500)
+    return HttpResponse(render_to_string("503.html", {"trouble": trouble}), status=503)
