@@ -303,7 +303,7 @@ class Load:
     def _write(self, writer: int) -> None:
         number = 0
         if connection.vendor == "sqlite":  # a live server in this process leaves its shorter wait behind
-            connection.settings_dict["OPTIONS"]["timeout"] = 60
+            connection.cursor().execute("PRAGMA busy_timeout = 60000")
         try:
             while not self._done.is_set():
                 number += 1
