@@ -82,6 +82,16 @@ def choice_parameter(name: str, values: Sequence[str], **options: Any) -> serial
     )
 
 
+class WholeNumber(serializers.IntegerField):
+    """Digits alone: the paginators read the text themselves, and would not understand 10.0."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the number. Raises ValidationError."""
+        if not (str(data).isascii() and str(data).isdecimal()):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 def number_parameter(
     name: str, *, least: int = 1, most: int = 2**31 - 1, **options: Any
 ) -> serializers.IntegerField:
@@ -90,9 +100,7 @@ def number_parameter(
     messages: dict[str, Any] = dict.fromkeys(
         ("invalid", "min_value", "max_value", "max_string_length"), wrong
     )
-    return serializers.IntegerField(
-        min_value=least, max_value=most, required=False, error_messages=messages, **options
-    )
+    return WholeNumber(min_value=least, max_value=most, required=False, error_messages=messages, **options)
 
 
 def row_parameter(

@@ -80,7 +80,13 @@ class Folder:
             except FileNotFoundError:
                 continue  # another worker was first
             try:
-                check(message := loads(taken.read_bytes()))
+                data = taken.read_bytes()
+            except OSError:
+                with suppress(OSError):
+                    taken.rename(file)  # nothing is wrong with the message
+                raise
+            try:
+                check(message := loads(data))
             except Exception as error:  # noqa: BLE001  whatever is wrong with it, it must not end a worker
                 self.put_aside(taken, file.name, error)
                 continue
@@ -137,7 +143,7 @@ def expired_in(file: Path) -> bool:
     """Return whether the message in a file has expired; False where it cannot be read."""
     try:
         return expired(loads(file.read_bytes()))
-    except (OSError, ValueError):
+    except Exception:  # noqa: BLE001  whatever is wrong with it, `take` puts it aside
         return False
 
 

@@ -21,7 +21,7 @@ TIED = Path(__file__).with_name("tied.py")
 # Wait for calls in flight: they are paid for.
 STOP_SECONDS = 20
 LONGEST_PAUSE, LONGEST_PAUSE_OF_WEB = 30.0, 4.0  # seconds before a restart
-LONG_LIFE = 60.0  # seconds of life after which the pauses begin anew
+LONG_LIFE = 60.0  # seconds of life after which the pauses start again from the shortest
 CRASH_LOOP, WITHIN = 10, 300.0  # deaths within so many seconds
 
 
@@ -98,7 +98,7 @@ def pause_before(deaths: int) -> float:
     >>> [pause_before(deaths) for deaths in range(1, 8)]
     [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     """
-    return min(LONGEST_PAUSE, 2.0 ** (deaths - 1))
+    return min(LONGEST_PAUSE, 2.0 ** min(deaths - 1, 10))
 
 
 def pause_of_web(deaths: int) -> float:
@@ -110,7 +110,7 @@ def pause_of_web(deaths: int) -> float:
     >>> [pause_of_web(deaths) for deaths in range(1, 6)]
     [0.0, 1.0, 2.0, 4.0, 4.0]
     """
-    return min(LONGEST_PAUSE_OF_WEB, 2.0 ** (deaths - 2)) if deaths > 1 else 0.0
+    return min(LONGEST_PAUSE_OF_WEB, 2.0 ** min(deaths - 2, 10)) if deaths > 1 else 0.0
 
 
 class Keeper:
@@ -132,13 +132,26 @@ class Keeper:
         for child in self.children:
             if child.process is not None and (code := child.process.poll()) is not None:
                 kill_group(child.process.pid)
-                self._say(child.died(code, now))
+                self.say(child.died(code, now))
                 changed = True
             if child.state == State.RESTARTING and now >= child.due:
-                child.start(now)
+                self._start_again(child, now)
                 changed = True
         if changed:
             self.write()
+
+    def say(self, line: str) -> None:
+        """Say a line; a full disk or a closed terminal must not end the children."""
+        with contextlib.suppress(OSError):
+            self._say(line)
+
+    def _start_again(self, child: Child, now: float) -> None:
+        """Start a child that died; without a free process or memory try again later."""
+        try:
+            child.start(now)
+        except OSError as error:
+            child.due = now + LONGEST_PAUSE_OF_WEB
+            self.say(f"{child.name} cannot be started: {error.strerror}")
 
     def stop(self) -> None:
         """End all of them, and what is told about them."""
@@ -152,7 +165,7 @@ class Keeper:
         try:
             write_private(self._record, told)
         except OSError as error:
-            self._say(f"{self._record} cannot be written: {error.strerror}")
+            self.say(f"{self._record} cannot be written: {error.strerror}")
 
 
 def write_private(path: Path, document: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ def tighten(paths: Iterable[Path]) -> int:
 
 def _tighten(path: Path) -> int:
     changed = 0
-    with suppress(FileNotFoundError, PermissionError):
+    with suppress(OSError):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
             return 0

@@ -258,6 +258,17 @@ def test_counts_that_differ_from_the_manifest_are_refused(
 
 
 @on_sqlite
+def test_a_refused_restore_leaves_no_key_behind(tmp_path: Path, key: Path, settings: Settings) -> None:
+    key.write_text("its key")
+    whole = tmp_path / "monday.lace"
+    run("backup", whole)
+    file = changed(whole, "manifest", manifest_with(rows={"labeling_chat": 7}))
+    with another_place(tmp_path, settings) as place:
+        assert "not those in its manifest" in refused("restore", file)
+        assert list(place.iterdir()) == []
+
+
+@on_sqlite
 def test_a_log_that_a_deleted_database_left_is_in_the_way(
     backup: Path, tmp_path: Path, settings: Settings
 ) -> None:
@@ -302,8 +313,6 @@ class Load:
 
     def _write(self, writer: int) -> None:
         number = 0
-        if connection.vendor == "sqlite":  # a live server in this process leaves its shorter wait behind
-            connection.cursor().execute("PRAGMA busy_timeout = 60000")
         try:
             while not self._done.is_set():
                 number += 1

@@ -57,6 +57,18 @@ def put(folder: Path, *payloads: Any, **options: Any) -> list[Path]:
     return sorted((folder / "queue").iterdir())
 
 
+@pytest.mark.parametrize("body", [b'{"__type__": "bytes", "__value__": 1}', b"[" * 100_000])
+def test_an_old_message_that_nothing_can_read_is_put_aside_by_the_sweep_too(
+    tmp_path: Path, body: bytes
+) -> None:
+    good = put(tmp_path, "good")[0]
+    strange = good.with_name(f"1_x.judge{good.suffix}")
+    strange.write_bytes(body)
+    aged(strange, MINUTE + 5)
+    assert taken(tmp_path) == ["good"]
+    assert [file.name for file in (tmp_path / "unreadable").iterdir()] == [strange.name]
+
+
 def aged(file: Path, seconds: float) -> None:
     os.utime(file, (time.time() - seconds,) * 2)
 

@@ -1,7 +1,8 @@
-"""Addresses that no database text can hold are not found, on every database."""
+"""Malformed requests: refused by name, on every database, and never with a fault."""
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from labeling.models.people import User
 
@@ -13,4 +14,11 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_nul_in_the_address_is_not_found(client: Client, lead_user: User, address: str) -> None:
     client.force_login(lead_user)
-    assert client.get(address).status_code == 404
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == ("application/json" if address.startswith("/api/") else "text/plain")
+
+
+def test_a_host_that_is_not_ours_is_refused_and_no_fault(client: Client, settings: Settings) -> None:
+    settings.ALLOWED_HOSTS = ["lace.example"]
+    assert client.get("/healthz", headers={"host": "evil.example"}).status_code == 400

@@ -7,14 +7,14 @@ from django.views.decorators.http import require_http_methods
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_ask, baselines_get
-from alignment.comparison.views import run_and_scope, unknown_rater_404
+from alignment.comparison.views import comparison_view, run_and_scope
 from alignment.reports.queries.page import scope_query
 from common.access import permission_or_404
 
 
 @permission_or_404("labeling.see_judge")
 @require_http_methods(["GET", "HEAD", "POST"])
-@unknown_rater_404
+@comparison_view
 def baselines(request: HttpRequest, run_id: int) -> HttpResponse:
     """Compare the judge with the baselines; a POST computes what is not stored.
 

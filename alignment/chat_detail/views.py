@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.views import run_and_scope, unknown_rater_404
+from alignment.comparison.views import comparison_view, run_and_scope
 from alignment.prompts.queries.sections import hides_examples
 from alignment.reports.queries import chat_lists
 from alignment.reports.queries.page import notices, scope_query
@@ -20,7 +20,7 @@ from labeling.people.queries.visibility import chats_shown
 
 
 @permission_or_404("labeling.see_judge")
-@unknown_rater_404
+@comparison_view
 def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     """Show one chat of a run: transcript, labels, verdicts, and how the judge decided."""
     run, scope = run_and_scope(request, run_id)

@@ -7,11 +7,11 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from alignment.comparison.queries.answers import UnknownRater
+from alignment.comparison.queries.answers import ReportNotComputed, UnknownRater
 from alignment.comparison.queries.requested_scope import requested_scope, valid_ground_truth
 from alignment.comparison.queries.scope import Scope
 from common.access import found_or_404
-from common.api import ApiView, QueryInput, choice_parameter, row_parameter
+from common.api import ApiView, QueryInput, choice_parameter, problem, row_parameter
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet, Split, Topic
@@ -29,7 +29,9 @@ class PartQuery(QueryInput):
 class ReportQuery(PartQuery):
     """The chats and the ground truth of a comparison."""
 
-    against = serializers.CharField(required=False, help_text="consensus, each-rater or rater:NAME.")
+    against = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="consensus, each-rater or rater:NAME."
+    )
 
     def validate_against(self, against: str) -> str:
         """Refuse what is no ground truth. Whether the rater has labels depends on the chats."""
@@ -55,7 +57,11 @@ class ReportView(ApiView):
         return found_or_404(requested_scope(chat_set, run, query, self.request.user))
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer 400 to a rater without labels on the selected chats."""
+        """Answer 400 to a rater without labels here, 409 to a report that is not computed."""
         if isinstance(exc, UnknownRater):
             exc = ValidationError({"against": [f"{str(exc)[:1].upper()}{str(exc)[1:]}."]})
+        if isinstance(exc, ReportNotComputed):
+            exc = problem(
+                "not_computed", "A worker computes a report of this size: POST to alignment_report/."
+            )
         return super().handle_exception(exc)

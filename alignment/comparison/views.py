@@ -4,10 +4,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 
-from alignment.comparison.queries.answers import UnknownRater
+from alignment.comparison.queries.answers import ReportNotComputed, UnknownRater
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
 from evaluation.models.runs import Run
@@ -15,8 +17,11 @@ from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 
 
-def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view to answer 404 if the rater of the query string gave no label."""
+def comparison_view(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view to answer 404 if the rater of the query string gave no label.
+
+    While the report that the page is about is not computed, redirect to the report of the run: it says so.
+    """
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -24,6 +29,10 @@ def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
             return view(request, *args, **kwargs)
         except UnknownRater as error:
             raise Http404 from error
+        except ReportNotComputed:
+            messages.info(request, "This page needs the report of the run, which a worker computes first.")
+            report = reverse("alignment:report_run", args=[kwargs["run_id"]])
+            return redirect(f"{report}?{request.GET.urlencode()}" if request.GET else report)
 
     return guarded
 

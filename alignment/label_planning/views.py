@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.comparison.queries.filters import chosen_filter
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.views import run_and_scope
+from alignment.comparison.views import comparison_view, run_and_scope
 from alignment.label_planning.core import sample_advice
 from alignment.label_planning.forms import SampleForm, random_seed
 from alignment.label_planning.queries.pending_labels import pending_jobs, samples_without_job
@@ -36,6 +36,7 @@ SEES = permission_or_404("labeling.see_judge")
 @SEES
 @MANAGES
 @require_http_methods(["GET", "POST"])
+@comparison_view
 def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show the needs of every criterion, `?criterion=` in detail; POST creates a sample."""
     scope = _scope(request, run_id)

@@ -33,7 +33,7 @@ lead_only = permission_or_404("labeling.manage_labeling")
 @lead_only
 def quality_list(request: HttpRequest) -> HttpResponse:
     """List the sets with labels and the labelling jobs."""
-    sets = [row for row in set_rows() if row.labelled]
+    sets = [row for row in set_rows(user=request.user) if row.labelled]
     return render(request, "alignment/rater_quality/list.html", {"sets": sets, "jobs": job_rows()})
 
 

@@ -16,7 +16,8 @@ from alignment.comparison.api import ReportView
 from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.csv_rows import HEAD
 from alignment.reports.queries.chat_lists import listed
-from alignment.reports.queries.reports import alignment_report, report_json
+from alignment.reports.queries.reports import report_json
+from alignment.reports.queries.shown import report_now
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_json
 from alignment.reports.services import ReportRefused, report_share
 from common.access import found_or_404
@@ -117,7 +118,7 @@ class StoredReportTable(DownloadView):
 
 
 def _report(scope: Scope, request: Request) -> Response:
-    return Response(_visible(alignment_report(scope), scope, request))
+    return Response(_visible(report_now(scope), scope, request))
 
 
 def _share(scope: Scope, request: Request) -> Response:

@@ -1,11 +1,9 @@
 """Store a report: shared under an address of its own, or for the readers of its page."""
 
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.cached_documents import subject_of
@@ -13,11 +11,8 @@ from alignment.comparison.queries.scope import Scope, part_of
 from alignment.models.reports import Report, ReportRefresh
 from alignment.reports.queries.reports import is_running, known_report
 from alignment.reports.queries.shown import is_large
-from alignment.reports.worker import REFRESHES, report_store
+from alignment.reports.worker import REFRESHES, failed_refreshes, report_store
 from common.problems import InputProblem
-
-# A failed refresh is repeated on request after this time.
-AFTER_FAILURE = timedelta(hours=1)
 
 
 class ReportRefused(InputProblem):
@@ -47,6 +42,7 @@ def _stored(scope: Scope, *, share: bool) -> Report | None:
     row = report_store(scope, share=share)
     if row is None:
         raise ReportRefused("the report has no chats")
+    failed_refreshes(subject_of(scope, Report.Kind.REPORT)).delete()
     return row
 
 
@@ -56,10 +52,11 @@ def _enqueue(scope: Scope, *, share: bool) -> None:
         raise UnknownRater(f"rater {scope.rater!r} has no labels on these chats")
     subject = subject_of(scope, Report.Kind.REPORT)
     with transaction.atomic():
-        old = ReportRefresh.objects.filter(subject=subject, state=ReportRefresh.State.FAILED)
-        old.filter(asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
+        failed_refreshes(subject, old=True).delete()
         asked: dict[str, Any] = {"run": scope.run, "part": part_of(scope), "share": share}
         row, created = ReportRefresh.objects.get_or_create(subject=subject, defaults=asked)
+        if row.state == ReportRefresh.State.FAILED:
+            raise ReportRefused("the last computation failed: try again in an hour")
         if share and not row.share:
             ReportRefresh.objects.filter(pk=row.pk).update(share=True)
         if created:

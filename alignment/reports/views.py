@@ -21,7 +21,7 @@ from alignment.comparison.queries.answers import knows_rater
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.run_choice import HUMAN_ONLY, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.views import run_and_scope, scope_or_404, unknown_rater_404
+from alignment.comparison.views import comparison_view, run_and_scope, scope_or_404
 from alignment.reports.core.csv_rows import HEAD, csv_rows
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
@@ -51,7 +51,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_safe
-@unknown_rater_404
+@comparison_view
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show the alignment report of a run; the newest stored one if labels have changed since."""
     run, scope = run_and_scope(request, run_id)
@@ -67,7 +67,7 @@ def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_safe
-@unknown_rater_404
+@comparison_view
 def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """Show the agreement between raters on a set, without a judge."""
     scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
@@ -76,7 +76,7 @@ def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_safe
-@unknown_rater_404
+@comparison_view
 def report_state(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show whether a worker still computes the report: the fragment that reloads the page at the end."""
     _, scope = run_and_scope(request, run_id)
@@ -90,7 +90,7 @@ def report_state(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_POST
-@unknown_rater_404
+@comparison_view
 def report_update_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Compute the report anew, for all its readers; a worker does it where it takes long."""
     run, scope = run_and_scope(request, run_id)
@@ -103,7 +103,7 @@ def report_update_run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_POST
-@unknown_rater_404
+@comparison_view
 def report_share_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Store the report of a run under a link that stays."""
     run, scope = run_and_scope(request, run_id)
@@ -112,7 +112,7 @@ def report_share_run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_POST
-@unknown_rater_404
+@comparison_view
 def report_share_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """Store the report of a set under a link that stays."""
     scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
@@ -121,7 +121,7 @@ def report_share_set(request: HttpRequest, set_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_safe
-@unknown_rater_404
+@comparison_view
 def report_table_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Download the report that the page of a run shows, as CSV."""
     run, scope = run_and_scope(request, run_id)
@@ -130,7 +130,7 @@ def report_table_run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 @require_safe
-@unknown_rater_404
+@comparison_view
 def report_table_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """Download the report on a set, as CSV."""
     scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
@@ -138,7 +138,7 @@ def report_table_set(request: HttpRequest, set_id: int) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
-@unknown_rater_404
+@comparison_view
 def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse:
     """List the chats of one cell of a criterion's matrix."""
     run, scope = run_and_scope(request, run_id)
@@ -161,7 +161,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
 
 
 @permission_or_404("labeling.see_judge")
-@unknown_rater_404
+@comparison_view
 def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     """List the disagreements of a run."""
     run, scope = run_and_scope(request, run_id)
@@ -172,7 +172,7 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
-@unknown_rater_404
+@comparison_view
 def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     """List the knowledge gaps of a run; `?criterion=` narrows them to one criterion."""
     run, scope = run_and_scope(request, run_id)

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
+from django.db.models import QuerySet
+from django.utils import timezone
 
 from alignment.comparison.queries.cached_documents import documents_stored, subject_of
 from alignment.comparison.queries.requested_scope import visible_scope
@@ -15,7 +17,7 @@ from alignment.models.reports import Report, ReportRefresh
 from alignment.reports.queries.brief_effect import briefs_section
 from alignment.reports.queries.chat_lists import cached_cells
 from alignment.reports.queries.reports import report_document, report_pin
-from alignment.reports.queries.shown import is_unfiltered, stale_runs
+from alignment.reports.queries.shown import AFTER_FAILURE, is_unfiltered, stale_runs
 from alignment.reports.queries.stored import scope_of
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, WorkerLease
@@ -85,10 +87,18 @@ def reports_sweep() -> None:
             if ReportRefresh.objects.exclude(state=ReportRefresh.State.FAILED).count() >= MOST_WAITING:
                 break  # the others are found again
             scope = Scope(run.chat_set, run)
+            subject = subject_of(scope, Report.Kind.REPORT)
+            failed_refreshes(subject, old=True).delete()
             ReportRefresh.objects.get_or_create(
-                subject=subject_of(scope, Report.Kind.REPORT), defaults={"run": run, "part": part_of(scope)}
+                subject=subject, defaults={"run": run, "part": part_of(scope)}
             )
     REFRESHES.sweep()
+
+
+def failed_refreshes(subject: str, *, old: bool = False) -> QuerySet[ReportRefresh]:
+    """Return the failed refresh of a subject; with `old`, only if it may be repeated by now."""
+    rows = ReportRefresh.objects.filter(subject=subject, state=ReportRefresh.State.FAILED)
+    return rows.filter(asked_at__lt=timezone.now() - AFTER_FAILURE) if old else rows
 
 
 def report_store(scope: Scope, *, share: bool) -> Report | None:

@@ -4,13 +4,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from alignment.comparison.views import run_and_scope, unknown_rater_404
+from alignment.comparison.views import comparison_view, run_and_scope
 from alignment.session_scores.queries import run_scores
 from common.access import permission_or_404
 
 
 @permission_or_404("labeling.see_judge")
-@unknown_rater_404
+@comparison_view
 @require_safe
 def run_session_scores(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show a run's session scores, loaded later because reading every answer can take seconds."""

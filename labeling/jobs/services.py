@@ -130,13 +130,14 @@ def job_raters_add(*, job: LabelingJob, raters: Sequence[Rater], by: User | None
     row = _locked(job)
     if row.state == State.CLOSED:
         raise ValidationError(f"{row.name} is closed.")
-    team = {mate.rater for mate in team_of(raters=row.raters.all(), group=row.group)}
-    new = [rater for rater in raters if rater.pk not in team]
+    team = team_of(raters=row.raters.all(), group=row.group)
+    known = {mate.rater for mate in team}
+    new = [rater for rater in raters if rater.pk not in known]
     if not new:
         return ()
     row.raters.add(*new)
     if row.chat_set.kind == ChatSet.Kind.CALIBRATION:
-        row.overlap = len(team) + len(new)
+        row.overlap = max(row.overlap, len(team) + len(new))
         row.save(update_fields=["overlap"])
     names = tuple(sorted(rater.name for rater in new))
     audit(actor=by, verb="raters added", obj=row, name=row.name, raters=list(names))

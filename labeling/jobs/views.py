@@ -40,7 +40,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
 def job_new(request: HttpRequest) -> HttpResponse:
     """Choose a chat set, then raters and labels per chat."""
     if not request.GET.get("set"):
-        return render(request, "labeling/jobs/new.html", {"sets": set_rows()})
+        return render(request, "labeling/jobs/new.html", {"sets": set_rows(user=request.user)})
     chat_set = _set(request)
     form = JobForm(request.POST or None, chat_set=chat_set)
     if request.method == "POST" and form.is_valid() and (job := _open(request, form, chat_set)):

@@ -4,7 +4,7 @@ import secrets
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.db import models, transaction
 
 
 class Role(models.TextChoices):
@@ -31,6 +31,11 @@ class User(AbstractUser):
             ("start_runs", "Can start runs"),
             ("release_prompts", "Can release what the regression gate has tested"),
         ]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save with what follows from it, or not at all: a new password revokes the user's tokens."""
+        with transaction.atomic():
+            super().save(*args, **kwargs)
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         """Whether the user has the permission and, with a token, the token has the scope."""

@@ -150,11 +150,16 @@ def _kind_warnings(chat_set: ChatSet) -> dict[ChatSet.Kind, str]:
     }
 
 
-def set_rows(*, set_id: int | None = None) -> list[SetRow]:
-    """List the chat sets by name, or only the one of that id."""
+def set_rows(*, user: User | AnonymousUser, set_id: int | None = None) -> list[SetRow]:
+    """List the chat sets by name, or only the one of that id.
+
+    For users who may not see the holdout its labelled chats do not count.
+    """
     splits = {split.value: Count("members", filter=Q(members__split=split)) for split in Split}
     sets = ChatSet.objects.select_related("rubric").annotate(**splits).order_by("name")
     members = _labelled_chats()
+    if not reads_holdout(user=user):
+        members = members.exclude(chat__in=holdout_chats())
     jobs = LabelingJob.objects.filter(state=LabelingJob.State.OPEN)
     if set_id is not None:
         sets, members, jobs = (

@@ -33,7 +33,7 @@ JOBS_SHOWN = 20
 @permission_or_404("labeling.see_judge")
 def set_list(request: HttpRequest) -> HttpResponse:
     """All chat sets with their sizes and numbers of labelled chats."""
-    return render(request, "labeling/sets/list.html", {"sets": set_rows()})
+    return render(request, "labeling/sets/list.html", {"sets": set_rows(user=request.user)})
 
 
 @permission_or_404("labeling.see_judge")

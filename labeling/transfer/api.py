@@ -72,7 +72,7 @@ class SetList(ApiView):
     @extend_schema(operation_id="sets", responses={200: SetsOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Every chat set by name, with the id that other addresses use."""
-        return Response(SetsOutput({"sets": set_rows()}).data)
+        return Response(SetsOutput({"sets": set_rows(user=request.user)}).data)
 
 
 class KindInput(serializers.Serializer[Any]):
@@ -92,7 +92,7 @@ class SetApi(ApiView):
     @extend_schema(operation_id="set", responses={200: SetOutput, **NO_ACCESS})
     def get(self, request: Request, set_id: int) -> Response:
         """The chat set with its numbers of chats and open jobs."""
-        return Response(SetOutput(_set_row(set_id)).data)
+        return Response(SetOutput(_set_row(set_id, request)).data)
 
     @extend_schema(
         operation_id="set_change", request=KindInput, responses={200: SetOutput, 400: INVALID, **PROBLEMS}
@@ -110,11 +110,11 @@ class SetApi(ApiView):
             raise problem("refused", str(refused)) from refused
         except UnconfirmedError as unconfirmed:
             raise problem("unconfirmed", str(unconfirmed)) from unconfirmed
-        return Response(SetOutput(_set_row(set_id)).data)
+        return Response(SetOutput(_set_row(set_id, request)).data)
 
 
-def _set_row(set_id: int) -> SetRow:
-    return found_or_404(next(iter(set_rows(set_id=set_id)), None))
+def _set_row(set_id: int, request: Request) -> SetRow:
+    return found_or_404(next(iter(set_rows(user=request.user, set_id=set_id)), None))
 
 
 class LabelQuery(QueryInput):

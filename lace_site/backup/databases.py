@@ -60,7 +60,8 @@ class SqliteCopier:
     def occupied(self) -> str:
         path = self._path()
         # A log that a deleted database left behind would be applied to the restored one.
-        found = [str(path) + end for end in ("", "-wal", "-shm") if Path(str(path) + end).exists()]
+        names = [f"{path}{end}" for end in ("", "-wal", "-shm", "-journal")]
+        found = [name for name in names if Path(name).exists()]
         return f"{' and '.join(found)} already there: move away what is no longer needed" if found else ""
 
     def load(self, source: Path, content: Content) -> None:
@@ -68,6 +69,8 @@ class SqliteCopier:
             found = _sound(copy)
         if found != content:
             raise InputProblem("the rows in the backup are not those in its manifest: use another backup")
+        if obstacle := self.occupied():  # somebody may have run migrate meanwhile
+            raise InputProblem(obstacle)
         source.rename(self._path())
 
     def _path(self) -> Path:

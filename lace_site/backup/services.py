@@ -75,10 +75,13 @@ def backup_restore(file: Path) -> Restored:
         raise InputProblem(obstacle)
     with draft_folder(_beside(), prefix=".restore-") as folder:
         archive_extract(file, manifest, folder)
-        if CERTIFICATE_KEY in manifest.files:
-            _key_restore(folder / CERTIFICATE_KEY)
-        # NB: the database comes last: without it the same command can be repeated.
-        copier.load(folder / copier.member, manifest.content)
+        made = CERTIFICATE_KEY in manifest.files and _key_restore(folder / CERTIFICATE_KEY)
+        try:
+            copier.load(folder / copier.member, manifest.content)
+        except BaseException:
+            if made:
+                Path(settings.LACE_CERTIFICATE_KEY).unlink(missing_ok=True)
+            raise
     behind = manifest.migrations != dict(MigrationLoader(None).graph.leaf_nodes())
     return Restored(manifest, leases=0 if behind else _leases_free(), migrate=behind)
 
@@ -90,17 +93,26 @@ def _beside() -> Path:
     return Path(settings.LACE_CERTIFICATE_KEY)
 
 
-def _key_restore(restored: Path) -> None:
-    """Put the certificate key in its place. Raises InputProblem where another key lies there."""
+def _key_restore(restored: Path) -> bool:
+    """Put the certificate key in its place; False where it lies there already.
+
+    Raises InputProblem where another key lies there.
+    """
     path, key = Path(settings.LACE_CERTIFICATE_KEY), restored.read_bytes()
     if path.exists() and path.read_bytes() != key:
         raise InputProblem(f"LACE_CERTIFICATE_KEY: {path} is another key: move it away")
-    if not path.exists():
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
+    if path.exists():
+        return False
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
         with open_private(draft) as target:
             target.write(key)
+            target.flush()
             os.fsync(target.fileno())
         draft.rename(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
 
 
 @transaction.atomic

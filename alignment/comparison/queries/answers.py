@@ -68,6 +68,10 @@ class UnknownRater(ValueError):
     """The rater of the report gave no label on its chats."""
 
 
+class ReportNotComputed(Exception):
+    """The report compares too many answers to be computed while a reader waits, and is not stored."""
+
+
 @dataclass(frozen=True)
 class Chats:
     """Chats of a scope, in order: external ids, primary keys (chats,), and the cluster of each."""

@@ -27,7 +27,8 @@ from alignment.prompts.queries.version_metrics import VersionMetrics
 from alignment.prompts.queries.versions import VersionRow, version_rows, with_figures
 from alignment.rater_quality.core import Answers
 from alignment.rater_quality.queries.answers import CODE
-from alignment.reports.queries.reports import POLICY, SEED, alignment_report
+from alignment.reports.queries.reports import POLICY, SEED
+from alignment.reports.queries.shown import report_now
 from alignment.statistics.alt_test import MINIMUM_RATERS
 from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.runs import Verdict
@@ -67,7 +68,7 @@ def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> C
     criterion = next((row for row in scope.criteria if row.key == key), None)
     if criterion is None:
         return None
-    report = alignment_report(scope)
+    report = report_now(scope)
     entry = next(row for row in report["criteria"] if row["key"] == key)
     versions = _versions(criterion, scope, user)
     document = {

@@ -21,7 +21,7 @@ from alignment.label_planning.queries.counts import (
 )
 from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import label_counts
-from alignment.reports.queries.reports import alignment_report
+from alignment.reports.queries.shown import report_now
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.label_needs import Decision, LabelCounts, Minimums, Need, label_summary, needs
 from labeling.models.chats import Topic
@@ -80,7 +80,7 @@ class TopicLabels:
 def criterion_plans(scope: Scope) -> list[CriterionPlan]:
     """Plan every criterion of a run against the consensus, in rubric order, from cached documents."""
     scope = replace(scope, against=CONSENSUS, only="")
-    entries = {entry["key"]: entry for entry in alignment_report(scope)["criteria"]}
+    entries = {entry["key"]: entry for entry in report_now(scope)["criteria"]}
     counts, minimums = plan_counts(scope), label_minimums()
     return [_plan(row, entries[row.key], counts, minimums) for row in scope.criteria]
 

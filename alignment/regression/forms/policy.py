@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from alignment.models.regressions import Policy
-from alignment.regression.queries.policy_page import LIMITS, Limit
+from alignment.regression.queries.policy_page import LIMITS, Limit, policy_start
 from alignment.regression.queries.tests import gate_policy
 
 LONGEST_REASON = 2000
@@ -47,9 +47,9 @@ class PolicyForm(forms.Form):
 
     @property
     def base(self) -> Policy:
-        """The policy that the form showed."""
+        """The policy that the form showed: a stored one, or the start values."""
         shown = Policy.objects.filter(pk=self.cleaned_data["base_id"]).first()
-        return shown or self.policy
+        return shown or policy_start(Policy.objects.filter(kind=Policy.Kind.GATE))
 
 
 def _field(limit: Limit) -> forms.Field:

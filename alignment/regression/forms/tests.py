@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 
 from alignment.models.regressions import Policy
 from alignment.regression.queries.plan import candidates, finished_runs, newest_drafts
-from alignment.regression.services.policies import policy_in_force
+from alignment.regression.queries.policy_page import policy_current
 from alignment.regression.services.starts import RegressionRequest, profile_recipe, source_hash
 from alignment.regression.services.tests import RegressionChoice
 from common.problems import FieldProblem
@@ -114,7 +114,7 @@ class StartForm(forms.Form):
             chat_set=data["set"],
             split=data["split"],
             judge=judge,
-            policy=data["policy"] or policy_in_force(),
+            policy=data["policy"] or policy_current(),
             noise=data["noise"],
             budget_usd=data["budget_usd"],
             profile=profile,

@@ -113,10 +113,22 @@ def start_values(stored: Iterable[Policy]) -> GatePolicy:
     return start
 
 
+def policy_start(stored: Iterable[Policy]) -> Policy:
+    """Return the start values: the stored row, or a new one that is not stored."""
+    start, rows = start_values(stored), list(stored)
+    new = Policy(kind=Policy.Kind.GATE, name=start.name, version=start.version, parameters=start.as_json())
+    return next((row for row in rows if (row.name, row.version) == (new.name, new.version)), new)
+
+
+def policy_current() -> Policy:
+    """Return the policy in force; the start values may not be stored yet."""
+    return policy_revised() or policy_start(Policy.objects.filter(kind=Policy.Kind.GATE))
+
+
 def policies_page() -> dict[str, Any]:
     """Return the template context: limits of the current policy, and the changes of every version."""
     rows = list(Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id"))
-    current = policy_revised() or _start(rows)
+    current = policy_revised() or policy_start(rows)
     shown = rows or [current]
     return {
         "current": current,
@@ -143,16 +155,6 @@ def policy_body(row: Policy, *, in_force: bool) -> dict[str, Any]:
         "created_by": row.created_by.get_username() if row.created_by else None,
         "created_at": row.created_at,
     }
-
-
-def _start(rows: list[Policy]) -> Policy:
-    """Return the start values, stored or not."""
-    start = start_values(rows)
-    stored = (row for row in rows if (row.name, row.version) == (start.name, start.version))
-    return next(
-        stored,
-        Policy(name=start.name, version=start.version, parameters=start.as_json()),
-    )
 
 
 def _value(row: Policy, limit: Limit) -> str:

@@ -46,7 +46,8 @@ def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Polic
     current = Policy.objects.select_for_update().get(pk=policy_in_force().pk)
     # Another revision may have been stored before this one got the lock.
     newest = policy_in_force()
-    if newest.pk != (base or current).pk:
+    shown = base or current
+    if (newest.name, newest.version) != (shown.name, shown.version):
         raise InputProblem(f"the policy has changed: {newest} is current. Open the form again")
     version = 1 + max(current.version, _newest_version(changes.get("name", current.name)))
     changed = GatePolicy.from_json(current.parameters | changes | {"version": version})

@@ -39,6 +39,8 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     list(Criterion.objects.select_for_update(no_key=True).filter(pk__in=tested).order_by("pk"))
     if test.candidate_profile_id is not None:
         profiles_lock()  # likewise for the default profile
+    if not may_release(test=test, user=by):  # the policy or another test may have changed since the page
+        raise ReleaseRefused("you cannot release this candidate: ask a lead")
     against = _check(test, reason=reason, override=override)
     why = reason.strip() or f"Regression test {test.pk} passed"
     for version in _new_champions(test):

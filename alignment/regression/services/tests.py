@@ -9,6 +9,7 @@ from django.db import transaction
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.regression.core import RETIRED
 from alignment.regression.queries.prompt_errors import prompt_problem
+from alignment.regression.services.policies import policy_in_force
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
@@ -290,7 +291,7 @@ def _test(
         kind=kind,
         chat_set=choice.chat_set,
         split=choice.split,
-        policy=choice.policy,
+        policy=choice.policy if choice.policy.pk else policy_in_force(),
         candidate=candidate,
         profile=choice.profile,
         candidate_profile=choice.candidate_profile,

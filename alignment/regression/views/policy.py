@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.regression.forms.policy import PolicyForm
-from alignment.regression.queries.policy_page import policies_page
-from alignment.regression.services.policies import policy_in_force, policy_revise
+from alignment.regression.queries.policy_page import policies_page, policy_current
+from alignment.regression.services.policies import policy_revise
 from common.access import permission_or_404
 from common.problems import FieldProblem, InputProblem
 from labeling.models.people import User
@@ -26,7 +26,7 @@ def policy_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def policy_edit(request: HttpRequest) -> HttpResponse:
     """Create the next version of the current policy, with a reason."""
-    current = policy_in_force()
+    current = policy_current()
     form = PolicyForm(request.POST or None, policy=current)
     if request.method == "POST" and form.is_valid():
         try:

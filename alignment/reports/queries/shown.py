@@ -10,6 +10,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from alignment.comparison.core.codes import CONSENSUS
+from alignment.comparison.queries.answers import ReportNotComputed
 from alignment.comparison.queries.cached_documents import subject_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report, ReportRefresh
@@ -33,6 +34,8 @@ RUNS_REFRESHED = 20
 # Labels arrive one by one: a report is refreshed for them at most once in this time, a large one less often.
 REFRESH_AFTER = timedelta(seconds=60)
 REFRESH_AFTER_PER_ANSWER = timedelta(milliseconds=1)
+# A failed refresh is repeated after this time.
+AFTER_FAILURE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,16 @@ def shown_report(scope: Scope, *, user: User | AnonymousUser) -> ShownReport:
     row = report_document(scope)
     assert row is not None  # noqa: S101  the run has finished
     return ShownReport(report_json(row, scope), row.pin)
+
+
+def report_now(scope: Scope) -> dict[str, Any]:
+    """Return today's report, known or computed while the reader waits.
+
+    Raises ReportNotComputed where that takes too long, UnknownRater as `alignment_report` does.
+    """
+    if is_large(scope) and not is_running(scope) and known_report(scope) is None:
+        raise ReportNotComputed
+    return alignment_report(scope)
 
 
 def is_large(scope: Scope) -> bool:

@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import AuditEvent, User
-from labeling.people.queries.visibility import chats_shown
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 EVENTS_A_PAGE = 50
 
@@ -32,7 +32,7 @@ class AuditPage:
 def audit_events(*, user: User) -> QuerySet[AuditEvent]:
     """Return the events, without those that name a chat the user may not see."""
     events = AuditEvent.objects.select_related("actor")
-    if user.has_perm("labeling.see_holdout"):
+    if sees_every_chat(user=user):
         return events
     shown = chats_shown(user=user).values("pk")
     about_chats: dict[type[Model], str] = {

@@ -39,7 +39,8 @@ class Command(WorkbenchCommand):
             raise InputProblem(f"--port must be from 1 to 65535, not {port}")
         if options["judges"] < 0:
             raise InputProblem(f"--judges must not be below 0, not {options['judges']}")
-        for number in STOPS:
+        # NB: nohup ignores SIGHUP, and so does what it starts.
+        for number in (one for one in STOPS if signal.getsignal(one) != signal.SIG_IGN):
             signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
         refuse_broken_database()
@@ -57,10 +58,10 @@ class Command(WorkbenchCommand):
                 time.sleep(LOOK_SECONDS)
                 keeper.look(time.monotonic())
                 if not announced and is_open(port):
-                    self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
+                    keeper.say(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
                     announced = True
         except KeyboardInterrupt:
-            self.note("stopping")
+            keeper.say("stopping")
         finally:
             for number in STOPS:  # a second one would leave children behind; the stop is bounded
                 signal.signal(number, signal.SIG_IGN)

@@ -32,11 +32,12 @@ def test_every_limit_is_named_in_words() -> None:
     assert sorted(named) == sorted(set(GatePolicy().as_json()) - {"name", "version"})
 
 
-def test_before_anybody_chose_the_start_values_are_shown_as_in_force(author: Client) -> None:
+def test_before_anybody_chose_the_start_values_are_shown_and_not_stored(author: Client, lead: Client) -> None:
     shown = words_of(author.get(LIST))
     assert "Current policy: start values, version 2" in shown
     assert "Loss to rule out 8 points" in shown
     assert "Revise policy" not in shown
+    assert lead.get(EDIT).status_code == 200
     assert not Policy.objects.exists()
 
 

@@ -7,11 +7,12 @@ from django.core.cache import caches
 from django.db.models import F
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from alignment.models.reports import Report, ReportRefresh
 from alignment.reports import worker
 from alignment.reports.queries import shown
-from alignment.reports.queries.shown import REFRESH_AFTER, stale_runs
+from alignment.reports.queries.shown import AFTER_FAILURE, REFRESH_AFTER, stale_runs
 from alignment.reports.worker import MOST_WAITING, REFRESHES, refresh_work, reports_sweep
 from alignment.tasks import refresh_report
 from evaluation.models.runs import Run, WorkerLease
@@ -173,6 +174,65 @@ def test_too_large_a_report_waits_for_a_worker(
     refresh_report(row.pk)
     assert lead.get(state).headers["HX-Refresh"] == "true"
     assert lead.get(urls(compared)["report"] + "?split=dev").context["report"]["split"] == "dev"
+
+
+@pytest.mark.parametrize("page", ["criterion report", "label plan"])
+def test_pages_that_need_a_report_that_is_not_computed_lead_to_it(
+    compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.setattr(shown, "MOST_ANSWERS", 1)
+    plan = reverse("alignment:label_plan", args=[compared.run.pk])
+    address = {"label plan": plan, **urls(compared)}[page]
+    answer = lead.get(address, follow=True)
+    assert "a worker computes first" in text_of(answer)
+    assert "Compute the report" in text_of(answer)
+    refreshed(compared.run)
+    assert lead.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["api_run", "api_criterion"])
+def test_the_api_says_that_a_report_is_not_computed(
+    compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(shown, "MOST_ANSWERS", 1)
+    answer = lead.get(urls(compared)[name])
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_computed")
+    refreshed(compared.run)
+    assert lead.get(urls(compared)[name]).status_code == 200
+
+
+def failed(compared: Compared, *, ago: timedelta = timedelta()) -> ReportRefresh:
+    """The refresh of the run, which three workers could not compute."""
+    reports_sweep()
+    ReportRefresh.objects.update(state="failed", asked_at=timezone.now() - ago)
+    return ReportRefresh.objects.get()
+
+
+def test_a_failed_refresh_is_tried_again_after_an_hour(compared: Compared) -> None:
+    first = failed(compared, ago=AFTER_FAILURE - timedelta(minutes=1))
+    looked_again()
+    assert ReportRefresh.objects.get() == first
+    ReportRefresh.objects.update(asked_at=timezone.now() - AFTER_FAILURE)
+    looked_again()
+    row = ReportRefresh.objects.get()
+    assert (row.pk != first.pk, row.state) == (True, "open")
+
+
+def test_an_update_of_a_small_report_ends_what_failed(compared: Compared, lead: Client) -> None:
+    failed(compared)
+    assert lead.post(update_url(compared)).status_code == 302
+    assert not ReportRefresh.objects.exists()
+    a_label_changes(compared)
+    assert "could not be computed" not in text_of(lead.get(urls(compared)["report"]))
+
+
+def test_a_large_report_that_failed_lately_is_refused_with_the_reason(
+    compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "MOST_ANSWERS", 1)
+    failed(compared)
+    assert "try again in an hour" in text_of(lead.post(update_url(compared), follow=True))
+    assert lead.post(urls(compared)["api_run"]).status_code == 400
 
 
 # ---------- sharing ----------

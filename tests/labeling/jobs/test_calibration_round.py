@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from labeling.jobs.services import job_close, job_start
+from labeling.jobs.services import job_close, job_raters_add, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import AuditEvent, Role, User
@@ -14,7 +14,7 @@ from labeling.rating.queries.queue import queue_for
 from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from tests.factories.labelling_job import Desk, answer_all, make_desk, work_through
-from tests.factories.rows import make_chat, make_set, make_user
+from tests.factories.rows import make_chat, make_rater, make_set, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -138,6 +138,20 @@ def test_who_joins_the_group_later_gets_the_whole_round_too(waiting: tuple[Desk,
     (row, *_) = queue_for(rater=rater_for(user=late)).jobs
     assert (row.name, row.total, row.calibration) == ("November: calibration", 2, True)
     assert len(list(work_through(round_of(job), rater_for(user=late)))) == 2
+
+
+def test_a_round_grows_by_each_added_rater_and_counts_accounts_that_never_labelled(
+    waiting: tuple[Desk, LabelingJob],
+) -> None:
+    desk, _ = waiting
+    team = Group.objects.create(name="night shift")
+    for name in ("one", "two", "three"):
+        make_user(name, Role.RATER).groups.add(team)
+    job = desk.opened(raters=[], group=team, calibration_set=ChatSet.objects.get(name="round"))
+    assert round_of(job).overlap == 3
+    job_raters_add(job=job, raters=[make_rater("four")], by=None)
+    round_of(job).refresh_from_db()
+    assert round_of(job).overlap == 4
 
 
 def test_a_calibration_set_must_be_one_of_the_same_rubric_and_not_the_jobs_own(

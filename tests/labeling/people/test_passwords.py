@@ -1,10 +1,12 @@
 """A new password, wherever it is set, revokes API tokens; the user is told and the log says who."""
 
 from io import StringIO
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
@@ -83,6 +85,34 @@ def test_a_sign_in_that_renews_the_hash_keeps_tokens(
     assert author_user.check_password(OLD)
     assert User.objects.get(pk=author_user.pk).password.startswith("pbkdf2_sha1")
     assert status(secret) == 200
+
+
+def test_a_password_whose_tokens_cannot_be_revoked_stays_the_old_one(
+    author_user: User, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(**_: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("labeling.people.services.accounts.tokens_revoke", locked)
+    author_user.set_password(NEW)
+    with pytest.raises(OperationalError):
+        author_user.save()
+    assert not User.objects.get(pk=author_user.pk).check_password(NEW)
+    assert status(secret) == 200
+
+
+def test_a_token_reads_also_where_its_use_cannot_be_noted(
+    secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connection.execute_wrapper(refuse_updates):
+        assert status(secret) == 200
+    assert ApiToken.objects.get().last_used_at is None
+
+
+def refuse_updates(execute: Any, sql: str, *rest: Any) -> Any:
+    if sql.startswith('UPDATE "labeling_apitoken"'):
+        raise OperationalError("attempt to write a readonly database")
+    return execute(sql, *rest)
 
 
 def test_other_peoples_tokens_stay(secret: str) -> None:

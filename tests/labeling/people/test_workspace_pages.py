@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -15,6 +15,7 @@ from labeling.adjudication.services import adjudication_decide, adjudication_wit
 from labeling.models.labels import RaterNote
 from labeling.models.people import AuditEvent, Role, User, Workspace
 from labeling.people.services.audit import audit
+from labeling.people.services.roles import rater_for
 from labeling.rating.services.notes import note_settle
 from tests.factories.labelling_job import make_desk
 from tests.factories.pages import page_text
@@ -127,6 +128,15 @@ def test_the_log_names_a_holdout_chat_only_to_those_who_may_see_it(lead: Client,
     assert logged(lead) == [*roles, *events[4:]]
     assert "chat-1" in page_text(lead.get(LOG))
     assert "chat-2" not in page_text(lead.get(LOG)) + page_text(lead.get(SETTINGS))
+
+
+def test_a_lead_who_labels_too_reads_nothing_of_chats_still_to_label(lead: Client, lead_user: User) -> None:
+    desk = make_desk(chats=2)
+    raters_named(chat=desk.chats[0], criterion=desk.criteria[0], by=lead_user)
+    assert "raters named" in [verb for verb, _ in logged(lead)]
+    lead_user.groups.add(Group.objects.get(name=Role.RATER))
+    desk.job.raters.add(rater_for(user=lead_user))
+    assert "raters named" not in [verb for verb, _ in logged(lead)]
 
 
 def logged(client: Client) -> list[tuple[str, int]]:

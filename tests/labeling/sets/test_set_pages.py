@@ -43,6 +43,16 @@ def test_the_list_counts_splits_labelled_chats_and_open_jobs(desk: Desk, lead_us
     assert f'href="{set_url(desk)}"' in page_text(response)
 
 
+def test_the_list_counts_no_labelled_holdout_chat_for_an_author(desk: Desk, author_user: User) -> None:
+    answer_all(assignment := desk.taken())
+    assignment_submit(assignment=assignment, rater=desk.rater)
+    author = signed_in(author_user)
+    for split, labelled in (("dev", 1), ("holdout", 0)):
+        desk.chat_set.members.filter(chat=assignment.chat).update(split=split)
+        (row,) = author.get(reverse("labeling:set_list")).context["sets"]
+        assert (row.chats, row.labelled) == (3, labelled)
+
+
 def test_a_set_shows_its_topics_its_jobs_and_how_far_the_labels_go(desk: Desk, lead_user: User) -> None:
     answer_all(assignment := desk.taken())
     assignment_submit(assignment=assignment, rater=desk.rater)
