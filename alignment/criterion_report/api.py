@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from alignment.comparison.api import ReportView
 from alignment.criterion_report.queries.report import criterion_report
 from common.access import found_or_404
-from common.api import NO_ACCESS
+from common.api import PROBLEMS
 from labeling.people.api.permissions import SeesJudge
 
 
@@ -21,7 +21,7 @@ class CriterionReport(ReportView):
         operation_id="run_criterion_report",
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
-            **NO_ACCESS,
+            **PROBLEMS,
         },
     )
     def get(self, request: Request, run_id: int, key: str) -> Response:

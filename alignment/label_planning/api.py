@@ -24,7 +24,7 @@ from alignment.label_planning.services.sample_preview import (
     preview_sample,
 )
 from alignment.statistics.label_needs import Need
-from common.api import INVALID, NO_ACCESS, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, validated
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.services.chat_sets import NAME_LIMIT
@@ -92,7 +92,7 @@ class LabelPlan(PlanView):
         operation_id="label_plan",
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Needs by criterion, labels by topic"),
-            **NO_ACCESS,
+            **PROBLEMS,
         },
     )
     def get(self, request: Request, run_id: int) -> Response:

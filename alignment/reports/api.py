@@ -21,7 +21,7 @@ from alignment.reports.queries.shown import report_now
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_json
 from alignment.reports.services import ReportRefused, report_share
 from common.access import found_or_404
-from common.api import NO_ACCESS, ApiView, DownloadView
+from common.api import NO_ACCESS, PROBLEMS, ApiView, DownloadView
 from common.downloads import table_file
 from labeling.models.chats import ChatSet
 from labeling.people.api.permissions import SeesJudge
@@ -29,7 +29,7 @@ from labeling.people.api.permissions import SeesJudge
 REPORT_SCHEMA = extend_schema(
     responses={
         200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`"),
-        **NO_ACCESS,
+        **PROBLEMS,
     },
 )
 
