@@ -66,12 +66,6 @@ def quick_passwords() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def live_servers_wait_as_long_as_others() -> None:
-    """A web server waits for the database for a shorter time, and would leave that to this process."""
-    settings.WEB_DATABASE_WAIT_SECONDS = settings.DATABASE_WAIT_SECONDS
-
-
-@pytest.fixture(scope="session", autouse=True)
 def static_files_found_on_request() -> None:
     """Every new client would read the list of all files first."""
     settings.WHITENOISE_AUTOREFRESH = True
@@ -216,6 +210,8 @@ NEED_DATABASE = {"db", "transactional_db", "live_server"}
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    # A web server waits for the database for a shorter time, and would leave that to this process.
+    settings.WEB_DATABASE_WAIT_SECONDS = settings.DATABASE_WAIT_SECONDS
 
 
 @pytest.hookimpl(tryfirst=True)

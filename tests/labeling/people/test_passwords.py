@@ -101,6 +101,7 @@ def test_a_password_whose_tokens_cannot_be_revoked_stays_the_old_one(
     assert status(secret) == 200
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_token_reads_also_where_its_use_cannot_be_noted(
     secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
