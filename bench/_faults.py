@@ -209,10 +209,9 @@ def _moved(site: Site, *, back: bool = False) -> None:
 def _full(site: Site) -> None:
     """Fill the disk of the database up to the last byte."""
     filler = _file(site).with_name("filler")
-    with filler.open("wb") as file, suppress(OSError):
+    with filler.open("wb", buffering=0) as file, suppress(OSError):  # a buffer would fail on closing
         while True:
             file.write(b"\0" * 4096)
-            file.flush()
 
 
 def _emptied(site: Site) -> None:
