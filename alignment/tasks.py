@@ -1,6 +1,7 @@
 """Celery tasks of the alignment side, and the one sweep that finds all work left to do."""
 
 import logging
+from functools import partial
 
 from celery import shared_task
 
@@ -14,6 +15,15 @@ from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 
 log = logging.getLogger(__name__)
+
+# A task that works on one row; the message of a lost worker comes again.
+row_task = partial(
+    shared_task,
+    acks_late=True,
+    reject_on_worker_lost=True,
+    soft_time_limit=SOFT_SECONDS,
+    time_limit=HARD_SECONDS,
+)
 
 # The quick ones first; each finds what is left to do in the database.
 SWEEPS = (
@@ -37,37 +47,19 @@ def sweep() -> None:
             log.exception("%s failed", part.__name__)
 
 
-@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
-    name=SUGGEST,
-    acks_late=True,
-    reject_on_worker_lost=True,
-    soft_time_limit=SOFT_SECONDS,
-    time_limit=HARD_SECONDS,
-)
+@row_task(name=SUGGEST)  # type: ignore[untyped-decorator]  # celery has no types
 def suggest(suggestion_id: int) -> None:
     """Ask for one suggestion; a second message for it finds nothing to do."""
     suggestion_work(suggestion_id)
 
 
-@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
-    name=TRAIN,
-    acks_late=True,
-    reject_on_worker_lost=True,
-    soft_time_limit=SOFT_SECONDS,
-    time_limit=HARD_SECONDS,
-)
+@row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types
 def train(training_id: int) -> None:
     """Train one bag of words; a second message for it finds nothing to do."""
     training_work(training_id)
 
 
-@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
-    name=REFRESH,
-    acks_late=True,
-    reject_on_worker_lost=True,
-    soft_time_limit=SOFT_SECONDS,
-    time_limit=HARD_SECONDS,
-)
+@row_task(name=REFRESH)  # type: ignore[untyped-decorator]  # celery has no types
 def refresh_report(refresh_id: int) -> None:
     """Compute one report, and the counts of its run by prompt version; a second message finds nothing."""
     run = refresh_work(refresh_id)
