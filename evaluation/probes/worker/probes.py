@@ -53,23 +53,24 @@ def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]
     """
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_ask(plan, database, iter(cases), on_case))
+            return asyncio.run(_ask(plan, database, enumerate(cases), on_case))
         except (EndpointDown, EmbeddedModelError) as error:
             raise OutsideFailure(f"{error}; answers are stored: repeat the command to continue") from error
 
 
 async def _ask(
-    plan: Plan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
+    plan: Plan, database: DatabaseThread, cases: Iterator[tuple[int, Case]], on_case: Callable[[], None]
 ) -> ProbeResults:
     collector = _Collector()
     async with gateway_open(plan, database) as gateway:
         embedder = UnitEmbedder(Embeddings(gateway, plan.embedding_model), None, None)
 
         async def serve() -> None:
-            for case in cases:
+            for place, case in cases:
                 cache_key = f"{plan.fingerprint}:{case.group}"
                 model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
-                collector.add(case, await judge_case(case, model=model, plan=plan, embedder=embedder))
+                result = await judge_case(case, model=model, plan=plan, embedder=embedder)
+                collector.add(place, case, result)
                 on_case()
 
         try:
@@ -103,15 +104,15 @@ async def judge_case(
 
 @dataclass(slots=True)
 class _Collector:
-    """Collects answers in any order."""
+    """Collects answers in any order and returns them in the order of the cases."""
 
     own: dict[tuple[str, int], Mapping[str, VerdictResult]] = field(default_factory=dict)
-    probed: list[tuple[Case, tuple[VerdictResult, ...]]] = field(default_factory=list)
+    probed: dict[int, tuple[Case, tuple[VerdictResult, ...]]] = field(default_factory=dict)
     calls: set[int] = field(default_factory=set)
     reused: int = 0
     failed_in_a_row: int = 0
 
-    def add(self, case: Case, result: GroupResult) -> None:
+    def add(self, place: int, case: Case, result: GroupResult) -> None:
         for use in result.calls:
             if isinstance(use.call, CallUsed) and not use.call.reused:
                 self.calls.add(use.call.call_id)
@@ -124,11 +125,11 @@ class _Collector:
         if case.probe is None:
             self.own[case.chat_id, case.group] = {v.criterion: v for v in result.verdicts}
         else:
-            self.probed.append((case, result.verdicts))
+            self.probed[place] = (case, result.verdicts)
 
     def results(self) -> ProbeResults:
         results = ProbeResults(calls=self.calls, reused=self.reused)
-        for case, verdicts in self.probed:
+        for _, (case, verdicts) in sorted(self.probed.items()):
             own = self.own[case.chat_id, case.group]
             for after in verdicts:
                 before = own[after.criterion]

@@ -3,6 +3,7 @@
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,11 @@ def test_few_chats_are_inconclusive(settings: Settings) -> None:
 
 def test_a_probe_leaves_calls_and_attempts_but_no_chat_run_or_verdict(settings: Settings) -> None:
     workspace("polite", chats=2)
-    with answering(settings, always(True)) as stub:
+
+    def first_cases_last(body: Body) -> StubReply:
+        return replace(always(True)(body), delay=max(0.0, 1.0 - 0.1 * stub.count))
+
+    with answering(settings, first_cases_last) as stub:
         first = probe("--engine", "direct", "--kinds", "3")
         asked = stub.count
         again = probe("--engine", "direct", "--kinds", "3")
