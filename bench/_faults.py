@@ -258,7 +258,7 @@ FAULTS = (
     Fault("default worker killed", _killed(*DEFAULT)),
     Fault("clock killed", _killed(*BEAT)),
     Fault("one web process killed", _web_worker_killed),
-    Fault("web server killed", _killed(*WEB), pages=False),
+    Fault("web server killed", _killed(*WEB)),
     Fault("judge worker frozen", _sent(signal.SIGSTOP, *JUDGE), _sent(signal.SIGCONT, *JUDGE)),
     Fault("default worker frozen", _sent(signal.SIGSTOP, *DEFAULT), _sent(signal.SIGCONT, *DEFAULT)),
     Fault("everything killed, started again", _everything_killed, pages=False, seconds=0),

@@ -37,12 +37,13 @@ class State(StrEnum):
 class Child:
     """One child of `serve`. Without it there may be no pages (`web`): it is never given up.
 
-    Times (`now`) are seconds of the monotonic clock.
+    `files` are the open files it inherits. Times (`now`) are seconds of the monotonic clock.
     """
 
     name: str
     command: list[str]
     web: bool = False
+    files: tuple[int, ...] = ()
     state: State = State.RESTARTING
     process: subprocess.Popen[bytes] | None = None
     since: str = ""
@@ -54,7 +55,7 @@ class Child:
 
     def start(self, now: float) -> None:
         """Start it."""
-        self.process, self.begun, self.state = start(self.command), now, State.RUNNING
+        self.process, self.begun, self.state = start(self.command, self.files), now, State.RUNNING
         self.since, self.restarts = timezone.now().isoformat(), self.restarts + 1
 
     def died(self, code: int, now: float) -> str:
@@ -176,13 +177,15 @@ def write_private(path: Path, document: Mapping[str, Any]) -> None:
     part.replace(path)
 
 
-def start(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a child that ends with this process.
+def start(command: list[str], files: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+    """Start a child that ends with this process and inherits these open files.
 
     It leads a process group: Ctrl-C does not reach it, and its group can be killed.
     """
     tied = [sys.executable, "-I", "-S", str(TIED), str(os.getpid()), *command]
-    return subprocess.Popen(tied, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
+    return subprocess.Popen(  # noqa: S603  the commands of `serve`
+        tied, cwd=settings.BASE_DIR, start_new_session=True, pass_fds=files
+    )
 
 
 def stop(children: list[subprocess.Popen[bytes]]) -> None:
@@ -200,6 +203,6 @@ def stop(children: list[subprocess.Popen[bytes]]) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """kill -9 of what is left of a child's group; a web worker would hold the port."""
+    """kill -9 of what is left of a child's group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

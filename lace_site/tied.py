@@ -28,7 +28,7 @@ def tie(parent: int, command: list[str]) -> NoReturn:
 
 def watch(parent: int, command: list[str]) -> int:
     """Run the command, pass signals on to it, end it after its parent; its exit code."""
-    child = subprocess.Popen(command)  # noqa: S603  the command of `serve`
+    child = subprocess.Popen(command, close_fds=False)  # noqa: S603  the command of `serve`
 
     def pass_on(number: int, _: Any) -> None:
         child.send_signal(number)

@@ -6,7 +6,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -14,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from lace_site.keeper import Keeper
+from lace_site.keeper import Child, Keeper
 from lace_site.management.commands import serve
 from lace_site.wsgi import warm_up
 
@@ -112,6 +114,53 @@ def test_warming_up_loads_all_pages_and_asks_the_database_nothing() -> None:
     assert len(asked) == 0
 
 
+APPLICATION = """
+import os
+
+def application(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Connection", "close")])
+    return [str(os.getppid()).encode()]
+"""
+
+
+def test_while_one_of_two_web_servers_is_killed_the_other_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "who_answers.py").write_text(APPLICATION)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with serve.listening(0) as listener:
+        port = listener.getsockname()[1]
+        web = serve.web_children(listener, application="who_answers")
+        keeper = Keeper(web, say=lambda line: None, record=tmp_path / "serve.json")
+        keeper.start()
+        try:
+            first, second = answered_by(port, both=web)
+            os.killpg(first, signal.SIGKILL)
+            assert {who_answers(port) for _ in range(20)} == {second}
+            assert web[0].process is not None
+            web[0].process.wait(20)
+            keeper.look(time.monotonic())
+            assert answered_by(port, both=web) == [web[0].process.pid, second]
+        finally:
+            keeper.stop()
+
+
+def answered_by(port: int, *, both: list[Child]) -> list[int]:
+    """Ask until each of the two has answered; their process ids."""
+    wanted = [child.process.pid for child in both if child.process]
+    seen: set[int] = set()
+    deadline = time.monotonic() + 30
+    while seen != set(wanted):
+        seen.add(who_answers(port))
+        assert time.monotonic() < deadline, (seen, wanted)
+    return wanted
+
+
+def who_answers(port: int) -> int:
+    with urlopen(f"http://127.0.0.1:{port}/", timeout=20) as answer:
+        return int(answer.read())
+
+
 PARENT = """
 import os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, *sys.argv[1:]], stdout=sys.stdout)
@@ -147,7 +196,9 @@ def test_a_second_signal_does_not_cut_the_stop_short(tmp_path: Path) -> None:
 
     before = {number: signal.getsignal(number) for number in serve.STOPS}
     try:
-        serve.Command().keep(Interrupted([], say=print, record=tmp_path / "serve.json"), 1)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            serve.Command().keep(Interrupted([], say=print, record=tmp_path / "serve.json"), listener, 1)
+            assert listener.fileno() == -1
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 from argparse import ArgumentParser
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
 from lace_site.keeper import STOP_SECONDS, Child, Keeper
 
+HOST = "127.0.0.1"
 LOOK_SECONDS = 0.2
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(WorkbenchCommand):
-    """Run web server, workers and scheduler as child processes; one that dies is started again."""
+    """Run web servers, workers and scheduler as child processes; one that dies is started again."""
 
     help = __doc__
 
@@ -42,14 +44,18 @@ class Command(WorkbenchCommand):
         # NB: nohup ignores SIGHUP, and so does what it starts.
         for number in (one for one in STOPS if signal.getsignal(one) != signal.SIG_IGN):
             signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-        refuse_busy(port)
-        refuse_broken_database()
-        refuse_broken_broker()
-        web = Child("web", web_command(port=port, reload=options["reload"]), web=True)
-        others = [Child(name, command) for name, command in worker_commands(options["judges"]).items()]
-        self.keep(Keeper([web, *others], say=self.note, record=settings.VAR_DIR / "serve.json"), port)
+        with listening(port) as listener:
+            refuse_broken_database()
+            refuse_broken_broker()
+            web = web_children(listener)
+            if options["reload"]:
+                listener.close()
+                web = [Child("web", [sys.executable, "manage.py", "runserver", f"{HOST}:{port}"], web=True)]
+            workers = [Child(name, command) for name, command in worker_commands(options["judges"]).items()]
+            record = settings.VAR_DIR / "serve.json"
+            self.keep(Keeper([*web, *workers], say=self.note, record=record), listener, port)
 
-    def keep(self, keeper: Keeper, port: int) -> None:
+    def keep(self, keeper: Keeper, listener: socket.socket, port: int) -> None:
         """Keep the children alive until Ctrl-C; say once that the pages can be opened."""
         announced = False
         try:
@@ -57,33 +63,44 @@ class Command(WorkbenchCommand):
             while True:
                 time.sleep(LOOK_SECONDS)
                 keeper.look(time.monotonic())
-                if not announced and is_open(port):
-                    keeper.say(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
+                if not announced and answers(port):
+                    keeper.say(f"LACE workbench on http://{HOST}:{port}/   (Ctrl-C to stop)")
                     announced = True
         except KeyboardInterrupt:
             keeper.say("stopping")
         finally:
             for number in STOPS:  # a second one would leave children behind; the stop is bounded
                 signal.signal(number, signal.SIG_IGN)
+            listener.close()  # what comes now is refused at once
             keeper.stop()
 
 
-def refuse_busy(port: int) -> None:
-    """Raise OutsideFailure when the port is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            why = f"is taken by {holder(port)}" if is_open(port) else f"cannot be used: {error.strerror}"
-            raise OutsideFailure(f"port {port} {why}") from error
+def listening(port: int) -> socket.socket:
+    """Return a socket that listens on the port; raises OutsideFailure when it is in use."""
+    try:
+        return socket.create_server((HOST, port), backlog=2048)
+    except OSError as error:
+        why = f"is taken by {holder(port)}" if is_open(port) else f"cannot be used: {error.strerror}"
+        raise OutsideFailure(f"port {port} {why}") from error
 
 
 def is_open(port: int) -> bool:
     """Return whether somebody listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def answers(port: int) -> bool:
+    """Return whether a web server answers on the port."""
+    server = HTTPConnection(HOST, port, timeout=1)
+    try:
+        server.request("GET", "/healthz")
+        return server.getresponse().status > 0
+    except (OSError, HTTPException):
+        return False
+    finally:
+        server.close()
 
 
 def holder(port: int) -> str:
@@ -131,15 +148,14 @@ def refuse_broken_broker() -> None:
         ) from error
 
 
-def web_command(*, port: int, reload: bool) -> list[str]:
-    """Return the command of the web server: gunicorn with threads, or Django's own with reload."""
-    if reload:
-        return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
-    # Preloaded: the port opens when routes and templates are loaded, and a new worker is a fork.
-    options = ["--preload", "--worker-class", "gthread", "--workers", "2", "--threads", "4"]
+def web_children(listener: socket.socket, *, application: str = "lace_site.wsgi") -> list[Child]:
+    """Return two web servers on one listening socket: while one starts again, the other answers."""
+    # Preloaded: a process that died is a fork away, and an error at the start ends the server.
+    options = ["--preload", "--worker-class", "gthread", "--workers", "1", "--threads", "4"]
     limits = ["--timeout", "60", "--graceful-timeout", str(STOP_SECONDS), "--log-level", "warning"]
-    bind = ["--bind", f"127.0.0.1:{port}"]
-    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options, *limits]
+    bind = ["--bind", f"fd://{listener.fileno()}"]
+    command = [sys.executable, "-m", "gunicorn", application, *bind, *options, *limits]
+    return [Child(name, command, web=True, files=(listener.fileno(),)) for name in ("web1", "web2")]
 
 
 def worker_commands(judges: int) -> dict[str, list[str]]:
