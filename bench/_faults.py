@@ -25,7 +25,7 @@ def nothing(site: Site) -> None:
 class Fault:
     """What is done to a site (`strike`), and how it ends (`heal`) after so many seconds.
 
-    `pages` says that pages can be served meanwhile, `stops` that the run waits for somebody to resume it.
+    `pages` says that pages can be served meanwhile.
     """
 
     name: str
@@ -35,7 +35,6 @@ class Fault:
     database: str = "sqlite"
     broker: str = "filesystem"
     pages: bool = True
-    stops: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     possible: Callable[[], bool] = lambda: True
     disk: bool = False
@@ -277,7 +276,7 @@ FAULTS = (
     Fault("endpoint answers web pages", _endpoint(body="html"), _endpoint_well),
     Fault("endpoint closes connections", _endpoint(close=True), _endpoint_well),
     Fault("endpoint hangs", _endpoint_frozen(signal.SIGSTOP), _endpoint_frozen(signal.SIGCONT), seconds=15),
-    Fault("endpoint refuses the key", _endpoint(status=401), _resumed, stops=True),
+    Fault("endpoint refuses the key", _endpoint(status=401), _resumed),
     Fault("database locked by another program", _locked, _unlocked, pages=False),
     Fault("database file moved away", _moved, lambda site: _moved(site, back=True), pages=False),
     Fault("disk full", _full, _emptied, pages=False, disk=True, possible=_may_mount),

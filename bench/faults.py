@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,42 +46,36 @@ class Outcome:
 
 
 def figures() -> Iterator[Figure]:
-    """Four figures a fault; the table of all of them goes to standard error."""
+    """Four figures a fault; a table of all of them goes to standard error, a row after each fault."""
     wanted = [word for word in os.environ.get("LACE_FAULTS", "").split(",") if word]
-    rows = []
+    told(HEAD)
+    told(["---"] * len(HEAD))
     with tempfile.TemporaryDirectory(prefix="lace-faults-") as name:
         world = template(Path(name))
         for fault in FAULTS:
             if wanted and not any(word in fault.name for word in wanted):
                 continue
             if not fault.possible():
-                rows.append(f"| {fault.name} | not possible here |" + " |" * 6)
+                told([fault.name, "not possible here", *[""] * (len(HEAD) - 2)])
                 continue
             found = tried(fault, world)
-            rows.append(row_of(fault, found))
+            told(row_of(fault, found))
             yield Figure(f"{fault.name}: lost", found.lost, 0, "")
             yield Figure(f"{fault.name}: doubled", found.doubled, 0, "")
             yield Figure(f"{fault.name}: until the site answers", found.site, SITE_SECONDS, "s")
             yield Figure(f"{fault.name}: until the run goes on", found.run, RUN_SECONDS, "s")
-    print("\n".join([table(HEAD), table(["---"] * len(HEAD)), *rows]), file=sys.stderr, flush=True)
 
 
-def row_of(fault: Fault, found: Outcome) -> str:
-    """One line of the table."""
-    cells = (
-        found.lost,
-        found.doubled,
-        found.again,
-        f"{found.site:.1f}",
-        f"{found.run:.1f}",
-        f"{found.cpu:.2f}",
-    )
-    return table([fault.name, found.seen, *map(str, cells)])
+def row_of(fault: Fault, found: Outcome) -> list[str]:
+    """The cells of one line of the table."""
+    seconds = [f"{value:.1f}" for value in (found.site, found.run)]
+    counts = map(str, (found.lost, found.doubled, found.again))
+    return [fault.name, found.seen, *counts, *seconds, f"{found.cpu:.2f}"]
 
 
-def table(cells: Any) -> str:
-    """Cells as a line of Markdown."""
-    return f"| {' | '.join(cells)} |"
+def told(cells: Sequence[str]) -> None:
+    """Print cells as a line of Markdown."""
+    print(f"| {' | '.join(cells)} |", file=sys.stderr, flush=True)
 
 
 def tried(fault: Fault, prepared: dict[str, Any]) -> Outcome:
@@ -94,8 +88,9 @@ def tried(fault: Fault, prepared: dict[str, Any]) -> Outcome:
         lasted = time.monotonic() - struck
         used = max(0.0, site.cpu_seconds() - cpu) / max(lasted, 0.1)
         seen = said(site)
-        judged, healed = site.judged(), time.monotonic()
+        healed = time.monotonic()
         fault.heal(site)
+        judged = site.judged()  # now: a frozen endpoint would not say
         run = until(lambda: site.judged() > judged)
         answers = until(lambda: rater.answered_after(healed))
         silent = rater.silent(struck) if fault.pages else answers

@@ -110,7 +110,7 @@ def served() -> Iterator[str]:
     """The web server in processes of its own."""
     connections.close_all()
     port = free_port()
-    child = start(web_command(port=port, reload=False))
+    child = start(web_command(f"127.0.0.1:{port}"))
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(300):

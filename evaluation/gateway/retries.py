@@ -30,7 +30,7 @@ _ALLOWED: dict[Kind, int] = {
 # Up to this many consecutive calls may fail because of their content.
 BLAMED_CALLS = 2
 # Outcomes of every call during an outage.
-OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout"})
+OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout", "not_json"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,12 +150,16 @@ def refuse_broken_broker() -> None:
 
 def web_children(listener: socket.socket, *, application: str = "lace_site.wsgi") -> list[Child]:
     """Return two web servers on one listening socket: while one starts again, the other answers."""
+    command = web_command(f"fd://{listener.fileno()}", application=application)
+    return [Child(name, command, web=True, files=(listener.fileno(),)) for name in ("web1", "web2")]
+
+
+def web_command(bind: str, *, application: str = "lace_site.wsgi") -> list[str]:
+    """Return the command of a web server: gunicorn with one process and its threads."""
     # Preloaded: a process that died is a fork away, and an error at the start ends the server.
     options = ["--preload", "--worker-class", "gthread", "--workers", "1", "--threads", "4"]
     limits = ["--timeout", "60", "--graceful-timeout", str(STOP_SECONDS), "--log-level", "warning"]
-    bind = ["--bind", f"fd://{listener.fileno()}"]
-    command = [sys.executable, "-m", "gunicorn", application, *bind, *options, *limits]
-    return [Child(name, command, web=True, files=(listener.fileno(),)) for name in ("web1", "web2")]
+    return [sys.executable, "-m", "gunicorn", application, "--bind", bind, *options, *limits]
 
 
 def worker_commands(judges: int) -> dict[str, list[str]]:

@@ -45,7 +45,7 @@ def serving() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     connections.close_all()
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    command = web_command(port=port, reload=False)
+    command = web_command(f"127.0.0.1:{port}")
     child = subprocess.Popen(
         command,
         cwd=settings.BASE_DIR,
