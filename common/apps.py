@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class CommonConfig(AppConfig):
-    """The shared code: template tags, static files and plain Python, no models."""
+    """The shared code: template tags, static files, plain Python, and drafts of forms."""
 
     name = "common"

@@ -174,6 +174,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "common.drafts.middleware.drop_sent_drafts",
 ]
 
 ROOT_URLCONF = "lace_site.urls"

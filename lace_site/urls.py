@@ -5,6 +5,7 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
+from common.drafts.api import FormDraftApi
 from lace_site import health, views
 
 handler500 = "lace_site.errors.server_error"
@@ -18,6 +19,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", views.ApiDocs.as_view(url_name="schema"), name="api_docs"),
+    path("api/form-drafts/", FormDraftApi.as_view(), name="api_form_draft"),
     path("api/", include("labeling.api_urls")),
     path("api/", include("evaluation.api_urls")),
     path("api/", include("alignment.api_urls")),

@@ -54,6 +54,11 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "readyz": (get(PEOPLE),),
     "schema": (get(SIGNED_IN),),
     "api_docs": (get(SIGNED_IN),),
+    "api_form_draft": (
+        get(SIGNED_IN, query={"key": "/workspace/"}),
+        Case(SIGNED_IN, "PUT", {"key": "/workspace/", "values": {}, "base": "", "revision": 0}),
+        Case(SIGNED_IN, "DELETE", query={"key": "/workspace/"}),
+    ),
     # ---- raters
     "labeling:queue": (get(RATERS),),
     "labeling:next": (post(RATERS), post(NOBODY, job_id="foreign_job")),

@@ -76,7 +76,12 @@ class SampleForm(forms.Form):
         label="Split",
         help_text="Empty: chats keep their split. For dev chats: holdout, or train=20,dev=40,holdout=40.",
     )
-    seed = forms.IntegerField(min_value=0, validators=[MaxValueValidator(LARGEST_SEED)], label="Seed")
+    seed = forms.IntegerField(
+        min_value=0,
+        validators=[MaxValueValidator(LARGEST_SEED)],
+        label="Seed",
+        widget=forms.NumberInput(attrs={"data-random": True}),
+    )
     form_token = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
     )

@@ -79,6 +79,7 @@ async function sendChange({ row, change }) {
     const body = await response.json();
     if (response.ok) {
       applyStored(row, body);
+      if ("note" in change) dropDraft(row, body.note);
       saving.textContent = `Saved: ${inWords(change)}`;
       warn("");
     } else {
@@ -91,6 +92,12 @@ async function sendChange({ row, change }) {
     warn(`${tryAgain(error)} Your change is kept on this page and sent again.`);
     return false;
   }
+}
+
+// The note is stored, unless somebody has typed on.
+function dropDraft(row, stored) {
+  if (row !== current() || note()?.value !== stored) return;
+  form().dispatchEvent(new Event("draft:accepted", { bubbles: true }));
 }
 
 function reasonFor(status, body) {

@@ -32,7 +32,6 @@ export class Notes {
   open(kind, criterion) {
     this.#criterion = criterion;
     this.#client = uuid();
-    this.#words.value = "";
     this.#problem.hidden = true;
     this.#dialog.querySelector(".about").textContent = criterion.name;
     this.#dialog.querySelector("blockquote").textContent = criterion.text;
@@ -60,6 +59,8 @@ export class Notes {
         const why = response.status === 400 && reasons(await response.json());
         return this.#complain(why || "Not sent. Try again.");
       }
+      this.#words.value = "";
+      this.#form.dispatchEvent(new Event("draft:accepted", { bubbles: true }));
       this.#dialog.close();
       this.#show(kind, kind === "unclear" ? name : "", text);
       return this.#say("Sent to the lead");

@@ -1,0 +1,1 @@
+"""Drafts of forms: what a user has typed survives a closed page, another link and an expired session."""
