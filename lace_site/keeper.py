@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import psutil
 from django.conf import settings
 from django.utils import timezone
 
@@ -23,6 +24,7 @@ STOP_SECONDS = 20
 LONGEST_PAUSE, LONGEST_PAUSE_OF_WEB = 30.0, 4.0  # seconds before a restart
 LONG_LIFE = 60.0  # seconds of life after which the pauses start again from the shortest
 CRASH_LOOP, WITHIN = 10, 300.0  # deaths within so many seconds
+STOPPED_SECONDS = 2.0  # a process that is stopped for so long is killed: it may hold the database's lock
 
 
 class State(StrEnum):
@@ -51,12 +53,14 @@ class Child:
     quick_deaths: int = 0
     begun: float = 0.0
     due: float = 0.0
+    stopped_at: float | None = None
     deaths: deque[float] = field(default_factory=lambda: deque(maxlen=CRASH_LOOP))
 
     def start(self, now: float) -> None:
         """Start it."""
         self.process, self.begun, self.state = start(self.command, self.files), now, State.RUNNING
         self.since, self.restarts = timezone.now().isoformat(), self.restarts + 1
+        self.stopped_at = None
 
     def died(self, code: int, now: float) -> str:
         """Note its death, and when it is due again; one line about it."""
@@ -72,6 +76,14 @@ class Child:
         pause = pause_of_web(self.quick_deaths) if self.web else pause_before(self.quick_deaths)
         self.due = now + pause
         return f"{self.name} {end} and is started again{f' in {pause:.0f} s' if pause else ''}"
+
+    def is_frozen(self, now: float) -> bool:
+        """Return whether somebody stopped it (SIGSTOP) and does not let it go on."""
+        if self.process is None or not is_stopped(self.process.pid):
+            self.stopped_at = None
+            return False
+        self.stopped_at = now if self.stopped_at is None else self.stopped_at
+        return now - self.stopped_at >= STOPPED_SECONDS
 
     def in_crash_loop(self) -> bool:
         """Return whether it died too often in too short a time."""
@@ -131,6 +143,9 @@ class Keeper:
         """See who died since the last look, and start again who is due."""
         changed = False
         for child in self.children:
+            if child.is_frozen(now) and child.process is not None:
+                self.say(f"{child.name} was stopped and does nothing: it is killed")
+                kill_group(child.process.pid)
             if child.process is not None and (code := child.process.poll()) is not None:
                 kill_group(child.process.pid)
                 self.say(child.died(code, now))
@@ -167,6 +182,14 @@ class Keeper:
             write_private(self._record, told)
         except OSError as error:
             self.say(f"{self._record} cannot be written: {error.strerror}")
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process was stopped by a signal; one under a debugger was not."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
 
 
 def write_private(path: Path, document: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What `serve` does with children that die: when it starts them again, and what it tells others."""
 
 import json
+import signal
 import stat
 import sys
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lace_site.keeper import CRASH_LOOP, LONG_LIFE, Child, Keeper, State
+from lace_site.keeper import CRASH_LOOP, LONG_LIFE, STOPPED_SECONDS, Child, Keeper, State, is_stopped
 
 DIES = [sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"]
 LIVES = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(300)"]
@@ -61,6 +62,44 @@ def test_a_web_server_that_was_killed_is_started_again_at_once(keeper: Keeper, s
     see_death(keeper, web, time.monotonic())
     assert web.process not in (first, None)
     assert said[0] == "web was killed by signal 9 and is started again"
+
+
+def test_a_stopped_process_is_killed_after_two_seconds_and_started_again(
+    keeper: Keeper, said: list[str]
+) -> None:
+    default = keeper.children[2]
+    assert default.process is not None
+    first, now = default.process, time.monotonic()
+    first.send_signal(signal.SIGSTOP)
+    while not is_stopped(first.pid):
+        time.sleep(0.01)
+    keeper.look(now)
+    keeper.look(now + STOPPED_SECONDS - 0.1)
+    assert default.process is first
+    keeper.look(now + STOPPED_SECONDS)
+    see_death(keeper, default, now + STOPPED_SECONDS + 0.2)
+    keeper.look(now + STOPPED_SECONDS + 1.2)
+    assert default.process not in (first, None)
+    assert [line for line in said if line.startswith("default")] == [
+        "default was stopped and does nothing: it is killed",
+        "default was killed by signal 9 and is started again in 1 s",
+    ]
+
+
+def test_a_process_that_goes_on_in_time_is_left_alone(keeper: Keeper) -> None:
+    default = keeper.children[2]
+    assert default.process is not None
+    first, now = default.process, time.monotonic()
+    for later in range(3):
+        first.send_signal(signal.SIGSTOP)
+        while not is_stopped(first.pid):
+            time.sleep(0.01)
+        keeper.look(now + later)
+        first.send_signal(signal.SIGCONT)
+        while is_stopped(first.pid):
+            time.sleep(0.01)
+        keeper.look(now + later + 0.5)
+    assert default.process is first
 
 
 def deaths(child: Child, *times: float) -> list[str]:
