@@ -30,6 +30,7 @@ NOT_RUN = {
     "README.md": (2, "make and the first commands: the same as in get-started.md"),
     "architecture.md": (2, "drawings"),
     "back-up.md": (3, "tests/test_backup.py runs both commands; cron"),
+    "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
     "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),
     "get-started.md": (4, "make, createsuperuser, serve and evaluate: tests/test_journey.py"),
     "judging.md": (1, "what a model answers: tests/evaluation/engines"),
