@@ -88,6 +88,7 @@ def test_what_is_typed_into_any_form_is_there_again(page: Page, live_server: Liv
     lost, tried = [], 0
     for url in dict.fromkeys(pages_with_forms(page, live_server.url, world, person)):
         page.goto(url)
+        page.wait_for_load_state("networkidle")  # htmx has put its parts in
         lost += [f"{url} keeps no draft of {form}" for form in page.evaluate(WITHOUT)]
         if not (count := page.evaluate(TYPE)):
             continue
