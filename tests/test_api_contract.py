@@ -165,8 +165,9 @@ def read_by(person: str, module: ModuleType, path: str, world: World) -> tuple[i
         raise_on_unexpected_status=True,
         httpx_args={"transport": site(world.client(person))},
     )
-    parameters = inspect.signature(module.sync_detailed).parameters
-    args = {name: value_of(name, path, world) for name in parameters if f"{{{name}}}" in path}
+    parameters = inspect.signature(module.sync_detailed).parameters.values()
+    needed = [one.name for one in parameters if one.default is one.empty and one.name != "client"]
+    args = {name: value_of(name, path, world) for name in needed}
     answer = module.sync_detailed(client=client, **args)
     return answer.status_code, answer.parsed is not None
 
