@@ -6,7 +6,7 @@ from alignment.baselines import views as baselines
 from alignment.certificates import views as certificates
 from alignment.chat_detail import views as chat_detail
 from alignment.criterion_report import views as criterion_report
-from alignment.judge_comparison import views as league
+from alignment.judge_comparison.views import flips, league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
 from alignment.prompts.redesign import views as redesigns
@@ -26,6 +26,7 @@ app_name = "alignment"
 urlpatterns = [
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
+    path("criteria/<str:key>/owner/", criteria.criterion_assigned, name="criterion_assign"),
     path("criteria/<str:key>/versions/<int:number>/", criteria.prompt_version, name="prompt_version"),
     path(
         "criteria/<str:key>/versions/<int:number>/restore/", criteria.prompt_restored, name="prompt_restore"
@@ -96,11 +97,13 @@ urlpatterns = [
         label_plan.label_draw_estimate,
         name="label_draw_estimate",
     ),
+    path("reports/runs/<int:run_id>/flips/", flips.run_flips, name="run_flips"),
     path(
         "reports/runs/<int:run_id>/criteria/<str:key>/",
         criterion_report.criterion_report,
         name="criterion_report",
     ),
+    path("reports/runs/<int:run_id>/<str:key>/no-verdict/", reports.no_verdict, name="no_verdict"),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/share/", reports.report_share_set, name="report_share_set"),
@@ -115,6 +118,12 @@ urlpatterns = [
     path("regressions/policies/new/", policies.policy_edit, name="policy_edit"),
     path("regressions/<int:test_id>/", regressions.regression_detail, name="regression_detail"),
     path("regressions/<int:test_id>/topics/", regression_cells.regression_topics, name="regression_topics"),
+    path("regressions/<int:test_id>/ask/", regressions.release_asked, name="regression_ask"),
+    path(
+        "regressions/<int:test_id>/requests/<int:request_id>/",
+        regressions.release_answered,
+        name="regression_answer",
+    ),
     path("regressions/<int:test_id>/release/", regressions.regression_release, name="regression_release"),
     path("regressions/<int:test_id>/<str:act>/", regressions.regression_act, name="regression_act"),
     path(
@@ -137,6 +146,7 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
     path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
+    path("runs/<int:run_id>/chats/<int:chat_id>/triaged/", chat_detail.chat_triaged, name="chat_triaged"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
     path("misalignments/counts/", misalignments.misalignment_counts, name="misalignment_counts"),
     path(
