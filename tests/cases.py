@@ -20,6 +20,8 @@ UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 METHODS = ("GET", *UNSAFE)
 # Django's own admin guards itself: superusers only.
 ADMIN = "admin:"
+# Tokens never open these: a draft may hold what a scope hides.
+WITHOUT_TOKEN = {"api_form_draft"}
 
 
 @dataclass(frozen=True)

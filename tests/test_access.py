@@ -15,7 +15,7 @@ from django.urls import reverse
 from labeling.models.people import Role
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
-from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, Case
+from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, WITHOUT_TOKEN, Case
 from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
 from tests.world import World, make_world, rolled_back
 
@@ -120,8 +120,6 @@ def test_no_change_passes_without_the_csrf_token(world: World, person: str) -> N
 
 
 AUTHOR, LEAD = PERMISSIONS[Role.AUTHOR], PERMISSIONS[Role.LEAD]
-# A draft may hold what a scope hides.
-WITHOUT_TOKEN = {"api_form_draft"}
 BLIND_LEAD = [scope for scope in LEAD if scope != "see_holdout"]
 
 

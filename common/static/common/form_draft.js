@@ -1,6 +1,7 @@
 // The draft of one form: kept in this browser at once, and on the server shortly after the last key.
 
 import { Trouble, call } from "./api.js";
+import { attempt, timeOfDay } from "./local.js";
 import { fill, fingerprint, same, shownOf, valuesOf } from "./form_values.js";
 
 const PAUSE = 800; // ms after the last key
@@ -89,7 +90,7 @@ export class FormDraft {
 
   #restore(draft) {
     this.#fill(draft.values);
-    this.#tell(`Draft${draft.updated_at ? ` of ${time(draft.updated_at)}` : ""} restored.`, [
+    this.#tell(`Draft${draft.updated_at ? ` of ${timeOfDay(draft.updated_at)}` : ""} restored.`, [
       ["Discard", () => this.#discard()],
     ]);
     if (draft.base !== this.#base) this.#edited();
@@ -177,7 +178,7 @@ export class FormDraft {
       if (!response.ok) return this.#say("Too long for a draft: this browser alone keeps it");
       this.#wait = 0;
       this.#revision = draft.revision;
-      this.#say(`Draft saved ${time(draft.updated_at)}`);
+      this.#say(`Draft saved ${timeOfDay(draft.updated_at)}`);
     } catch (error) {
       this.#wait = Math.min(this.#wait * 2 || 1000, LONGEST_WAIT);
       this.#timer = setTimeout(() => this.#save(), this.#wait);
@@ -221,18 +222,5 @@ export class FormDraft {
   accepted() {
     this.#forget();
     attempt(() => call("DELETE", `${URL}?key=${encodeURIComponent(this.#key)}`));
-  }
-}
-
-function time(moment) {
-  return new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-}
-
-// Storage may be off, full or corrupt: then the text lives on the page and the server.
-export function attempt(work) {
-  try {
-    return work();
-  } catch {
-    return null;
   }
 }

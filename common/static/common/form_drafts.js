@@ -3,7 +3,8 @@
 // a form that a script sends has data-form-draft, its name on the page or its own address, and gets the event
 // draft:accepted.
 
-import { FormDraft, PENDING, attempt, storeOf } from "./form_draft.js";
+import { FormDraft, PENDING, storeOf } from "./form_draft.js";
+import { attempt } from "./local.js";
 
 const FREE = "textarea, input:not([type]), input[type=text], input[type=search], input[type=url]";
 

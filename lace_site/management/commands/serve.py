@@ -47,10 +47,11 @@ class Command(WorkbenchCommand):
         with listening(port) as listener:
             refuse_broken_database()
             refuse_broken_broker()
-            web = web_children(listener)
             if options["reload"]:
                 listener.close()
                 web = [Child("web", [sys.executable, "manage.py", "runserver", f"{HOST}:{port}"], web=True)]
+            else:
+                web = web_children(listener)
             workers = [Child(name, command) for name, command in worker_commands(options["judges"]).items()]
             record = settings.VAR_DIR / "serve.json"
             self.keep(Keeper([*web, *workers], say=self.note, record=record), listener, port)

@@ -2,6 +2,7 @@
 // browser.
 
 import { TooLarge, Trouble, call, reasons } from "../../common/api.js";
+import { attempt, timeOfDay } from "../../common/local.js";
 
 const PAUSE = 800; // ms after the last key
 const LONGEST_WAIT = 30_000; // ms between two attempts when offline
@@ -79,7 +80,7 @@ export class Draft {
   changed(revision) {
     this.#revision = revision;
     this.#on.stored({ revision });
-    this.#on.state(`Saved ${now()}`);
+    this.#on.state(`Saved ${timeOfDay()}`);
   }
 
   // True once the server has what the page shows.
@@ -141,7 +142,7 @@ export class Draft {
     if (!this.dirty) this.forget();
     this.#on.refused({});
     this.#on.stored(body);
-    this.#on.state(this.dirty ? "Not saved yet" : `Saved ${now()}`, this.dirty ? "busy" : "");
+    this.#on.state(this.dirty ? "Not saved yet" : `Saved ${timeOfDay()}`, this.dirty ? "busy" : "");
     return true;
   }
 
@@ -181,17 +182,4 @@ export function joined(sections) {
   const written = Object.entries(sections).filter(([, text]) => text.trim());
   const section = ([name, text]) => `# ${name[0].toUpperCase()}${name.slice(1)}\n${text.trim()}\n`;
   return written.map(section).join("\n");
-}
-
-function now() {
-  return new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-}
-
-// Storage may be off, full or corrupt: then unsaved text lives only on the page.
-function attempt(work) {
-  try {
-    return work();
-  } catch {
-    return null;
-  }
 }

@@ -1,6 +1,8 @@
 // Unsaved work on a chat in this browser. Each answer has its own key: two tabs on the chat do not overwrite
 // each other, and the next tab finds the work of both.
 
+import { attempt } from "../../common/local.js";
+
 const ALL = "lace-rate-";
 const LONGEST = 30 * 24 * 3_600_000; // ms until unsent work is deleted
 
@@ -87,13 +89,4 @@ export class LocalWork {
 function entries() {
   const names = Object.keys(localStorage).filter((name) => name.startsWith(ALL));
   return names.map((name) => [name, attempt(() => JSON.parse(localStorage.getItem(name)))]);
-}
-
-// Storage may be disabled, full or corrupt: then unsaved work lasts as long as the page.
-function attempt(work) {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
 }

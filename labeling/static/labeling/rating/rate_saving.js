@@ -1,6 +1,7 @@
 // Autosave of a chat's answers: stored in this browser until the server has them, sent one by one.
 
 import { Trouble, call, ended, reasons, uuid } from "../../common/api.js";
+import { timeOfDay } from "../../common/local.js";
 
 const LONGEST_WAIT = 30_000; // ms between two tries when offline
 const HOUR = 3_600_000;
@@ -173,8 +174,7 @@ export class Saving {
     if (waiting?.client_id === client_id) this.#kept.drop(key);
     else if (waiting) this.#kept.put(key, { ...waiting, revision: reply.revision });
     this.#revisions[key] = reply.revision;
-    const format = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-    this.#savedAt = new Date().toLocaleTimeString([], format);
+    this.#savedAt = timeOfDay();
     this.#on.saved(key, answer, reply);
   }
 
