@@ -88,7 +88,7 @@ def test_every_module_of_the_screen_is_fetched_at_once(
     links = page.locator("link[rel=modulepreload]").evaluate_all("links => links.map(link => link.href)")
     folder = Path(str(finders.find("labeling/rating/rate.js"))).parent
     own = {path.name for path in folder.glob("rate_*.js")}
-    assert {Path(link).name for link in links} == {"api.js", "keys.js", *own}
+    assert {Path(link).name for link in links} == {"api.js", "keys.js", "local.js", *own}
 
 
 def test_a_chat_of_200_turns_is_shown_with_its_first_turn_and_searched_to_its_last(
