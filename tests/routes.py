@@ -56,7 +56,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_docs": (get(SIGNED_IN),),
     "api_form_draft": (
         get(SIGNED_IN, query={"key": "/workspace/"}),
-        Case(SIGNED_IN, "PUT", {"key": "/workspace/", "values": {}, "base": "", "revision": 0}),
+        Case(SIGNED_IN, "PUT", {"key": "/workspace/", "values": {}, "base": "a", "revision": 0}),
         Case(SIGNED_IN, "DELETE", query={"key": "/workspace/"}),
     ),
     # ---- inbox

@@ -120,6 +120,8 @@ def test_no_change_passes_without_the_csrf_token(world: World, person: str) -> N
 
 
 AUTHOR, LEAD = PERMISSIONS[Role.AUTHOR], PERMISSIONS[Role.LEAD]
+# A draft may hold what a scope hides.
+WITHOUT_TOKEN = {"api_form_draft"}
 BLIND_LEAD = [scope for scope in LEAD if scope != "see_holdout"]
 
 
@@ -154,7 +156,8 @@ def test_a_token_opens_what_its_scopes_name_and_its_user_may(
         if url.startswith("/api/"):
             with rolled_back():
                 answer = call(Client(), url, case, world, headers={"Authorization": f"Token {secret}"})
-            if not (is_success(answer, name, case) if good_for(case) else answer.status_code == 404):
+            good = good_for(case) and name not in WITHOUT_TOKEN
+            if not (is_success(answer, name, case) if good else answer.status_code == 404):
                 wrong.append(f"{case.method} {url} ({name}): {answer.status_code}")
     assert not wrong, "\n".join(wrong)
 

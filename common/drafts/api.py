@@ -3,10 +3,10 @@
 from http import HTTPStatus
 from typing import Any, ClassVar, cast
 
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.authentication import SessionAuthentication
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -58,11 +58,20 @@ class FormDraftAnswer(serializers.Serializer[Any]):
     draft = FormDraftOutput(allow_null=True)
 
 
+class WithoutToken(BasePermission):
+    """A draft may hold what a token's scopes hide: only its owner's browser reads it."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Raise Http404 for a token."""
+        if request.auth is not None:
+            raise Http404
+        return True
+
+
 class FormDraftApi(ApiView):
     """The draft of one form."""
 
-    authentication_classes = [SessionAuthentication]
-    permission_classes = [IsAuthenticated]
+    permission_classes = [IsAuthenticated, WithoutToken]
     query_classes: ClassVar = {"GET": KeyQuery, "DELETE": KeyQuery}
 
     @extend_schema(operation_id="form_draft", responses={200: FormDraftAnswer})
