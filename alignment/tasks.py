@@ -11,8 +11,10 @@ from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
+from common.inbox.services import inbox_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
+from labeling.jobs.services import jobs_sweep
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ SWEEPS = (
     trainings_sweep,
     disagreements_sweep,
     reports_sweep,
+    jobs_sweep,
+    inbox_sweep,
 )
 
 

@@ -26,6 +26,7 @@ app_name = "alignment"
 urlpatterns = [
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
+    path("criteria/<str:key>/owner/", criteria.criterion_assigned, name="criterion_assign"),
     path("criteria/<str:key>/versions/<int:number>/", criteria.prompt_version, name="prompt_version"),
     path(
         "criteria/<str:key>/versions/<int:number>/restore/", criteria.prompt_restored, name="prompt_restore"
@@ -115,6 +116,12 @@ urlpatterns = [
     path("regressions/policies/new/", policies.policy_edit, name="policy_edit"),
     path("regressions/<int:test_id>/", regressions.regression_detail, name="regression_detail"),
     path("regressions/<int:test_id>/topics/", regression_cells.regression_topics, name="regression_topics"),
+    path("regressions/<int:test_id>/ask/", regressions.release_asked, name="regression_ask"),
+    path(
+        "regressions/<int:test_id>/requests/<int:request_id>/",
+        regressions.release_answered,
+        name="regression_answer",
+    ),
     path("regressions/<int:test_id>/release/", regressions.regression_release, name="regression_release"),
     path("regressions/<int:test_id>/<str:act>/", regressions.regression_act, name="regression_act"),
     path(

@@ -352,3 +352,21 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
 }
+
+# ---- inbox
+# What inbox items and comments can be about: kind -> which of these ids a user may open.
+INBOX_SUBJECTS = {
+    "note": "labeling.rating.queries.notes.note_subjects",
+    "job": "labeling.jobs.queries.jobs.job_subjects",
+    "criterion": "labeling.rubric.queries.criteria.criterion_subjects",
+    "run": "evaluation.runs.queries.runs.run_subjects",
+    "disagreement": "alignment.misalignments.queries.detail.misalignment_subjects",
+    "release": "alignment.regression.queries.release_requests.release_subjects",
+}
+# Where the inbox sends e-mail, as EMAIL_URL (smtp+tls://user:password@host:587); without it there is none.
+INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
+if INBOX_MAIL:
+    vars().update(env.email_url("EMAIL_URL"))
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="lace@localhost")
+# The address at which users open the workbench, for links in e-mails.
+SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")

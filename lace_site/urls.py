@@ -23,6 +23,8 @@ urlpatterns = [
     path("api/", include("labeling.api_urls")),
     path("api/", include("evaluation.api_urls")),
     path("api/", include("alignment.api_urls")),
+    path("inbox/counts/", views.inbox_counts, name="inbox_counts"),
+    path("", include("common.inbox.urls")),
     path("", include("labeling.urls")),
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),

@@ -1,12 +1,18 @@
 """The site's own pages: start page and API documentation."""
 
+from typing import cast
+
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from alignment.misalignments.queries.misalignment_list import own_disagreements
+from common.inbox.queries import inbox_rows
+from labeling.models.people import User
 from lace_site.navigation import navigation
 
 
@@ -17,6 +23,14 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "no_role.html", status=403)
     # Raters start at their queue, leads and authors at the reports, the last entry.
     return redirect(items[0].url if items[0].label == "Queue" else items[-1].url)
+
+
+@require_safe
+def inbox_counts(request: HttpRequest) -> HttpResponse:
+    """Show how much is unread, and how many open disagreements are one's own: a fragment of every page."""
+    user = cast(User, request.user)
+    context = {"new": len(inbox_rows(user=user, unread=True)), "mine": own_disagreements(user=user)}
+    return render(request, "common/inbox/_counts.html", context)
 
 
 @method_decorator(

@@ -59,6 +59,13 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         Case(SIGNED_IN, "PUT", {"key": "/workspace/", "values": {}, "base": "a", "revision": 0}),
         Case(SIGNED_IN, "DELETE", query={"key": "/workspace/"}),
     ),
+    # ---- inbox
+    "inbox": (get(SIGNED_IN),),
+    "inbox_counts": (get(SIGNED_IN),),
+    "inbox_read_all": (post(SIGNED_IN),),
+    "inbox_mail": (post(SIGNED_IN, {"by_mail": "on"}),),
+    "inbox_open": (post(LEADS),),
+    "comments": (get(AUTHORS), post(AUTHORS, {"text": "Why?"}), get(LEADS, subject="held_thread")),
     # ---- raters
     "labeling:queue": (get(RATERS),),
     "labeling:next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
@@ -171,6 +178,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- judge
     "alignment:criterion_list": LOOK,
     "alignment:criterion_detail": LOOK,
+    "alignment:criterion_assign": (post(AUTHORS, {"owner": "otto"}),),
     "alignment:prompt_version": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
     "alignment:prompt_restore": (
         post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt"),
@@ -260,6 +268,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:regression_estimate": (get(AUTHORS), get(AUTHORS, query=TEST)),
     "alignment:regression_detail": (get(AUTHORS), get(AUTHORS, test_id="running_test")),
     "alignment:regression_act": (post(AUTHORS, act="cancel", test_id="running_test"),),
+    "alignment:regression_ask": (post(AUTHORS, {"note": "Please."}),),  # refused: test again
+    "alignment:regression_answer": (post(LEADS, {"answer": "refused", "reason": "Not yet."}),),
     "alignment:regression_release": (
         post(LEADS, {"reason": "It is needed."}, says=200),
     ),  # refused: test again

@@ -10,10 +10,11 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from alignment.models.regressions import RegressionTest
+from alignment.models.regressions import RegressionTest, ReleaseRequest
 from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
+from common.models import Comment, InboxItem
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
@@ -138,15 +139,28 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
     }
 
 
-def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
+def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
     other, chat = desk.raters[1], desk.chats[1]
     notes = RaterNote.objects.filter(rater=other)
     run, lead = Run.objects.earliest("id"), users["lead"]
+    test = RegressionTest.objects.earliest("id")
+    asked = ReleaseRequest.objects.create(regression=test, note=f"{CANARY}-request", by=users["author"])
+    row = stored_misalignment(desk.criteria[0], chat, run, by=lead, text=CANARY)
+    held = stored_misalignment(desk.criteria[0], desk.chats[3], run, by=lead, text=CANARY)
+    for subject in (f"disagreement:{row}", f"disagreement:{held}"):
+        Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
+    item = InboxItem.objects.create(
+        user=lead, kind="assigned", subject=f"disagreement:{row}", by=users["author"], at=timezone.now()
+    )
     return {
+        "subject": f"disagreement:{row}",
+        "held_thread": f"disagreement:{held}",
+        "item_id": item.pk,
+        "request_id": asked.pk,
         "certificate_id": stored_certificate(run, by=lead, split="dev").pk,
-        "misalignment_id": stored_misalignment(desk.criteria[0], chat, run, by=lead, text=CANARY),
-        "held_misalignment": stored_misalignment(desk.criteria[0], desk.chats[3], run, by=lead, text=CANARY),
+        "misalignment_id": row,
+        "held_misalignment": held,
         "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,

@@ -11,7 +11,9 @@ from django.utils import timezone
 from alignment.misalignments.queries.runs import RESCAN_ON_REQUEST_AFTER, is_small, runs_waiting
 from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, TriageChange
-from common.problems import InputProblem
+from common.inbox.services import Kind, inbox_add, mentions
+from common.inbox.subjects import subjects_open_to
+from common.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 
 LONGEST = 4_000  # characters of a note
@@ -85,13 +87,13 @@ def _locked(pk: int) -> Misalignment:
 def _store(
     item: Misalignment, change: Triage, *, by: User, undoes: TriageChange | None = None
 ) -> Misalignment:
-    was = _values(item)
+    was, subject = _values(item), f"disagreement:{item.pk}"
     if change.cause is not None:
         item.cause = change.cause
     if change.note is not None:
         item.note = change.note
     if change.owner is not None:
-        item.owner = _owner(change.owner, known=undoes is not None)
+        item.owner = _owner(change.owner, known=undoes is not None, subject=subject)
     if item.state != _State.CLOSED:
         item.state = _State.TRIAGED if item.cause else _State.OPEN
     item.revision, item.changed_by, item.changed_at = item.revision + 1, by, timezone.now()
@@ -108,7 +110,22 @@ def _store(
             at=item.changed_at,
             undoes=undoes,
         )
+    if "owner" in changed and item.owner:
+        inbox_add(users=[item.owner], kind=Kind.ASSIGNED, subject=subject, by=by)
+    if "note" in changed:
+        _tell_mentioned(item, earlier=was["note"], by=by)
     return item
+
+
+def _tell_mentioned(item: Misalignment, *, earlier: str, by: User) -> None:
+    """Tell who is mentioned in the note and was not before. Raises InputProblem if one cannot open it."""
+    subject = f"disagreement:{item.pk}"
+    try:
+        known = {one.pk for one in mentions(earlier, subject="")}
+        new = [one for one in mentions(item.note, subject=subject) if one.pk not in known]
+    except FieldProblem as problem:
+        raise InputProblem(problem.message) from problem
+    inbox_add(users=new, kind=Kind.MENTIONED, subject=subject, by=by)
 
 
 def _values(item: Misalignment) -> dict[str, Any]:
@@ -116,13 +133,15 @@ def _values(item: Misalignment) -> dict[str, Any]:
     return {"cause": item.cause, "note": item.note, "owner": owner}
 
 
-def _owner(name: str, *, known: bool) -> User | None:
+def _owner(name: str, *, known: bool, subject: str) -> User | None:
     """The user of this name, who has to be allowed to triage; an owner restored by an undo need not be."""
     user = User.objects.filter(username=name).first() if name else None
     if known or not name:
         return user
     if user is None or not (user.is_active and user.has_perm("labeling.edit_prompts")):
         raise InputProblem("the owner must be an active user who may edit prompts")
+    if subject not in subjects_open_to(user, [subject]):
+        raise InputProblem(f"{name} cannot open this chat")
     return user
 
 

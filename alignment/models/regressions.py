@@ -140,6 +140,35 @@ class RegressionTest(models.Model):
         return self.split in ("", Split.HOLDOUT)
 
 
+class ReleaseRequest(models.Model):
+    """An author's request to release a tested candidate, and a lead's answer."""
+
+    class Answer(models.TextChoices):
+        OPEN = "open", "Open"
+        RELEASED = "released", "Released"
+        REFUSED = "refused", "Refused"
+        MORE_LABELS = "more_labels", "More labels needed"
+
+    regression = models.ForeignKey(RegressionTest, on_delete=models.PROTECT, related_name="requests")
+    note = models.TextField(blank=True, default="")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    answer = models.CharField(max_length=11, choices=Answer.choices, default=Answer.OPEN)
+    reason = models.TextField(blank=True, default="")
+    answered_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["regression"], condition=Q(answer="open"), name="one_open_release_request"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"release of test {self.regression_id}: {self.answer}"
+
+
 class HoldoutOpening(models.Model):
     """One use of a holdout split for one criterion; append-only."""
 

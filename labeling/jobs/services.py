@@ -9,8 +9,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from common.inbox.services import inbox_add
+from common.models import InboxItem
 from labeling.jobs import core as orders
-from labeling.jobs.queries.jobs import gold_chats, missing_of, team_of
+from labeling.jobs.queries.jobs import gold_chats, jobs_with_all_labels, missing_of, team_of
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
@@ -275,3 +277,14 @@ def _check_round(calibration_set: ChatSet, chat_set: ChatSet) -> None:
         raise ValidationError({"calibration_set": f"{calibration_set.name} belongs to another rubric."})
     if not ChatSetMember.objects.filter(chat_set=calibration_set).exists():
         raise ValidationError({"calibration_set": f"{calibration_set.name} is empty."})
+
+
+def jobs_sweep() -> None:
+    """Tell who opened a job that its labels are all there, once."""
+    jobs = {f"job:{job.pk}": job for job in jobs_with_all_labels() if job.created_by_id}
+    finished = InboxItem.Kind.FINISHED
+    known = InboxItem.objects.filter(kind=finished, subject__in=jobs).values_list("subject", flat=True)
+    for subject in jobs.keys() - set(known):
+        job = jobs[subject]
+        if job.created_by is not None:
+            inbox_add(users=[job.created_by], kind=finished, subject=subject)

@@ -81,6 +81,8 @@ class Criterion(models.Model):
     # Raised by every transaction that changes human labels or the clusters of chats: reports detect staleness
     # without a scan.
     labels_seq = models.BigIntegerField(default=0)
+    # Who looks after its prompt and its disagreements.
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
     class Meta:
         ordering = ["position", "id"]

@@ -10,7 +10,7 @@ from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
-from labeling.people.queries.visibility import chats_shown, holdout_chats, reads_holdout
+from labeling.people.queries.visibility import accounts_with, chats_shown, holdout_chats, reads_holdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,4 @@ def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[st
 
 def labellers() -> QuerySet[User]:
     """Return the accounts that may label chats, by name."""
-    allowed = User.objects.with_perm(
-        "labeling.label_chats", include_superusers=False, backend="django.contrib.auth.backends.ModelBackend"
-    )
-    return allowed.select_related("rater").order_by("username")
+    return accounts_with("label_chats").select_related("rater")

@@ -18,7 +18,7 @@ from alignment.models.misalignments import Misalignment, Sighting
 from alignment.statistics.text_similarity import similar_text_groups
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
-from labeling.models.chats import ChatSet
+from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -45,6 +45,7 @@ class MisalignmentFilter:
     owner: str = ""
     run: int = 0
     chat_set: int = 0
+    split: str = ""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "MisalignmentFilter":
@@ -55,7 +56,8 @@ class MisalignmentFilter:
             texts["cause"] = ""
         if texts["state"] not in STATES:
             texts["state"] = ""
-        return cls(**texts, run=run, chat_set=chat_set)
+        split = query.get("split", "")
+        return cls(**texts, run=run, chat_set=chat_set, split=split if split in Split.values else "")
 
     @property
     def narrows(self) -> bool:
@@ -77,6 +79,9 @@ class MisalignmentFilter:
             # NB: run ids, not a subquery: the database then looks up items instead of the set's sightings.
             runs = list(Run.objects.filter(chat_set=self.chat_set).values_list("pk", flat=True))
             rows = rows.filter(Exists(_seen_in(runs)))
+        if self.split:
+            members = ChatSetMember.objects.filter(chat=OuterRef("chat"), split=self.split)
+            rows = rows.filter(Exists(members))
         return rows
 
     def owned(self, *, user: User) -> Q:
@@ -169,6 +174,14 @@ def open_disagreement_count(criterion: Criterion, *, user: User | AnonymousUser)
     """Number of open or triaged disagreements on this criterion that the user may see."""
     shown = misalignments_listed(user=user, without=hidden_runs(user=user))
     return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
+
+
+def own_disagreements(*, user: User) -> int:
+    """Number of open or triaged disagreements that the user owns and may see."""
+    if not user.has_perm("labeling.see_judge"):
+        return 0
+    shown = misalignments_listed(user=user, without=hidden_runs(user=user))
+    return shown.filter(owner=user).exclude(state=Misalignment.State.CLOSED).count()
 
 
 class Tally(NamedTuple):
@@ -302,6 +315,7 @@ def filter_rows(shown: QuerySet[Misalignment], only: MisalignmentFilter) -> list
         chosen_filter("state", only.state, list(STATES.items())),
         chosen_filter("owner", only.owner, [(ME, "Me"), (NOBODY, "Unassigned"), *same_words(names)]),
         chosen_filter("set", str(only.chat_set or ""), [(str(row.pk), row.name) for row in sets]),
+        chosen_filter("split", only.split, same_words(Split.values)),
     ]
 
 

@@ -26,6 +26,7 @@ from evaluation.prompts.queries.definitions import older_definitions
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.people.queries.visibility import accounts_with
 from labeling.rating.queries.notes import NoteFilter, note_rows, notes_for
 from labeling.rubric.queries.lineage import lineage_of
 
@@ -44,6 +45,7 @@ def criterion_page(
         "criterion": criterion,
         "version": version,
         "lineage": lineage_of(criterion),
+        "people": accounts_with("edit_prompts"),
         "champion": champion,
         "page_obj": _page(rows, page),
         "waiting": waiting_of(rows),

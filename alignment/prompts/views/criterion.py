@@ -12,11 +12,13 @@ from alignment.prompts.queries.criterion_page import criterion_page
 from alignment.prompts.queries.version_page import version_page
 from alignment.reports.queries.reports import POLICY
 from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.rubric.queries.lineage import retired_criteria
+from labeling.rubric.services.owners import criterion_assign
 
 
 @permission_or_404("labeling.see_judge")
@@ -37,6 +39,20 @@ def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
         criterion=criterion_or_404(key), user=request.user, place=query.get("on", ""), page=query.get("page")
     )
     return render(request, "alignment/prompts/criterion_detail.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def criterion_assigned(request: HttpRequest, key: str) -> HttpResponse:
+    """Store who looks after the criterion."""
+    owner = request.POST.get("owner", "")
+    try:
+        criterion_assign(criterion=criterion_or_404(key), owner=owner, by=cast(User, request.user))
+    except InputProblem as problem:
+        messages.error(request, f"Not assigned: {problem}.")
+    else:
+        messages.success(request, f"Assigned to {owner}." if owner else "Assigned to nobody.")
+    return redirect("alignment:criterion_detail", key)
 
 
 @permission_or_404("labeling.see_judge")
@@ -62,7 +78,7 @@ def prompt_restored(request: HttpRequest, key: str, number: int) -> HttpResponse
 
 def criterion_or_404(key: str) -> Criterion:
     """Return the criterion of an address; retired ones included."""
-    return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
+    return get_object_or_404(Criterion.objects.select_related("dimension", "rubric", "owner"), key=key)
 
 
 def _version(request: HttpRequest, key: str, number: int, *, against: str = "", **more: Any) -> HttpResponse:

@@ -1,13 +1,14 @@
-"""Release a tested candidate: its prompts become champions, its profile the default."""
+"""Release a tested candidate: its prompts become champions, its profile the default; or ask leads for it."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from alignment.models.regressions import RegressionTest
+from alignment.models.regressions import RegressionTest, ReleaseRequest
 from alignment.regression.queries.candidate_tests import override_reasons
 from alignment.regression.queries.policy_page import policy_revised
 from alignment.regression.queries.prompt_errors import prompt_problem
 from alignment.regression.queries.tests import changed_by_judges, gate_policy
+from common.inbox.services import Kind, inbox_add
 from common.problems import InputProblem
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_make_default, profiles_lock
@@ -17,7 +18,11 @@ from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import accounts_with
 from labeling.people.services.audit import audit
+
+LONGEST = 4_000  # characters of a note or a reason
+Answer = ReleaseRequest.Answer
 
 
 class ReleaseRefused(InputProblem):
@@ -50,6 +55,7 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     test.released_by, test.released_at = by, timezone.now()
     test.release_reason, test.overridden = why, bool(against)
     test.save(update_fields=["released_by", "released_at", "release_reason", "overridden"])
+    _requests_released(test, by=by)
     audit(actor=by, verb="release", obj=test, overridden=test.overridden, reason=why, against=list(against))
     return test
 
@@ -140,3 +146,52 @@ def _other_recipe(test: RegressionTest, profile: JudgeProfile | None) -> str:
 def _new_profile(test: RegressionTest) -> JudgeProfile | None:
     """Return the profile that would become the default."""
     return None if test.candidate_profile_id == test.profile_id else test.candidate_profile
+
+
+# ---------- requests ----------
+
+
+@transaction.atomic
+def release_ask(*, test: RegressionTest, note: str, by: User) -> ReleaseRequest:
+    """Ask the leads to release a decided test's candidate. Raises InputProblem."""
+    if problem := release_problem(test):
+        raise InputProblem(problem)
+    if len(note) > LONGEST:
+        raise InputProblem(f"a note has at most {LONGEST:,} characters")
+    try:
+        with transaction.atomic():
+            row = ReleaseRequest.objects.create(regression=test, note=note.strip(), by=by)
+    except IntegrityError as error:
+        raise InputProblem("the release was asked for already") from error
+    audit(actor=by, verb="release asked", obj=test, note=row.note)
+    leads = accounts_with("release_prompts")
+    inbox_add(users=leads, kind=Kind.RELEASE, subject=f"release:{row.pk}", by=by)
+    return row
+
+
+@transaction.atomic
+def release_answer(*, request: ReleaseRequest, answer: str, reason: str, by: User) -> ReleaseRequest:
+    """Refuse the release or ask for more labels, with a reason, and tell who asked. Raises InputProblem."""
+    row = ReleaseRequest.objects.select_for_update(of=("self",)).select_related("by").get(pk=request.pk)
+    if row.answer != Answer.OPEN:
+        raise InputProblem(f"the request was answered already: {row.get_answer_display().lower()}")
+    if answer not in (Answer.REFUSED, Answer.MORE_LABELS):
+        raise InputProblem("choose an answer")
+    if not reason.strip() or len(reason) > LONGEST:
+        raise InputProblem(f"enter a reason of at most {LONGEST:,} characters")
+    _answered(row, answer, reason=reason.strip(), by=by)
+    audit(actor=by, verb="release refused", obj=row.regression, answer=answer, reason=row.reason)
+    return row
+
+
+def _requests_released(test: RegressionTest, *, by: User) -> None:
+    """Answer the open requests of a test that was released, and tell who asked."""
+    rows = ReleaseRequest.objects.filter(regression=test, answer=Answer.OPEN).select_related("by")
+    for row in rows.select_for_update(of=("self",)):
+        _answered(row, Answer.RELEASED, reason="", by=by)
+
+
+def _answered(row: ReleaseRequest, answer: str, *, reason: str, by: User) -> None:
+    row.answer, row.reason, row.answered_by, row.answered_at = answer, reason, by, timezone.now()
+    row.save(update_fields=["answer", "reason", "answered_by", "answered_at"])
+    inbox_add(users=[row.by], kind=Kind.ANSWERED, subject=f"release:{row.pk}", by=by)

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from alignment.comparison.queries.disclosure import hide_small_counts
-from alignment.models.regressions import RegressionTest
+from alignment.models.regressions import RegressionTest, ReleaseRequest
 from alignment.regression.forms.tests import OverrideForm
 from alignment.regression.queries.candidate_tests import candidate_tests, override_reasons
 from alignment.regression.queries.page import (
@@ -18,9 +18,16 @@ from alignment.regression.queries.page import (
     regression_progress,
     regression_tests,
 )
+from alignment.regression.queries.release_requests import release_requests
 from alignment.regression.queries.test_list import RegressionFilter, regression_filters, regression_rows
 from alignment.regression.services.control import regression_pause, regression_resume
-from alignment.regression.services.releases import may_release, release, release_problem
+from alignment.regression.services.releases import (
+    may_release,
+    release,
+    release_answer,
+    release_ask,
+    release_problem,
+)
 from alignment.regression.services.tests import regression_cancel
 from alignment.regression.worker import runs_of
 from common.access import permission_or_404
@@ -106,9 +113,38 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
     return redirect("alignment:regression_detail", test.pk)
 
 
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def release_asked(request: HttpRequest, test_id: int) -> HttpResponse:
+    """Ask the leads to release the candidate."""
+    test = get_object_or_404(regression_tests(), pk=test_id)
+    try:
+        release_ask(test=test, note=request.POST.get("note", ""), by=cast(User, request.user))
+    except InputProblem as problem:
+        messages.error(request, f"Not asked: {problem}.")
+    else:
+        messages.success(request, "Asked. The leads have it in their inbox, and you get the answer in yours.")
+    return redirect("alignment:regression_detail", test.pk)
+
+
+@permission_or_404("labeling.release_prompts")
+@require_POST
+def release_answered(request: HttpRequest, test_id: int, request_id: int) -> HttpResponse:
+    """Refuse a release or ask for more labels, with a reason."""
+    row = get_object_or_404(ReleaseRequest, pk=request_id, regression=test_id)
+    answer, reason = request.POST.get("answer", ""), request.POST.get("reason", "")
+    try:
+        release_answer(request=row, answer=answer, reason=reason, by=cast(User, request.user))
+    except InputProblem as problem:
+        messages.error(request, f"Not answered: {problem}.")
+    else:
+        messages.success(request, f"Answered. {row.by} finds it in the inbox.")
+    return redirect("alignment:regression_detail", test_id)
+
+
 def _page(request: HttpRequest, test: RegressionTest, override: OverrideForm) -> HttpResponse:
     user = cast(User, request.user)
-    more = {"name": regression_name(test), "override": override}
+    more = {"name": regression_name(test), "override": override, "requests": release_requests(test)}
     tests = candidate_tests(test)
     decided = test.state == RegressionTest.State.DONE
     more |= {"tests": tests, "needs_override": override_reasons(test, tests) if decided else ()}

@@ -1,6 +1,6 @@
 """Runs as lists and pages show them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
+from common.inbox.subjects import Subject
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict, error_in_words
 from labeling.models.chats import ChatSet
@@ -108,6 +109,20 @@ def runs_open_to(user: User | AnonymousUser) -> QuerySet[Run]:
     if user.has_perm("labeling.start_runs"):
         return runs
     return runs.filter(~Q(purpose=Run.Purpose.TRY) | Q(started_by=user.pk))
+
+
+def run_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these runs that the user may open."""
+    if not user.has_perm("labeling.see_judge"):
+        return {}
+    rows = runs_open_to(user).filter(pk__in=ids)
+    return {
+        row.pk: Subject(
+            title=f"run {row.pk}" + (f" on {row.chat_set.name}" if row.chat_set else ""),
+            url=reverse("evaluation:run_detail", args=[row.pk]),
+        )
+        for row in rows
+    }
 
 
 def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = None) -> QuerySet[Run]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from common.inbox.services import Kind, inbox_add
 from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.costs import cost_sums, costs_of
@@ -83,10 +84,19 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     elif run.state == Run.State.RUNNING:
         run.state = Run.State.PAUSED if trouble and not waits else Run.State.RUNNING
         run.error = trouble
+        if run.state == Run.State.PAUSED:
+            tell_paused([run])
     paid = _paid(run)
     for name, value in paid.items():
         setattr(run, name, value)
     run.save(update_fields=["state", "error", "finished_at", *paid])
+
+
+def tell_paused(runs: Iterable[Run]) -> None:
+    """Tell who started these runs that they paused by themselves."""
+    for run in runs:
+        if run.started_by is not None:
+            inbox_add(users=[run.started_by], kind=Kind.PAUSED, subject=f"run:{run.pk}")
 
 
 def run_reopen(run: Run, *, on_worker: bool = False) -> Run:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from common.problems import InputProblem
 from evaluation.models.runs import ON_WORKER, Run, Unit, WorkerLease
 from evaluation.runs.worker.batch import batch_advance
-from evaluation.runs.worker.execute import run_execute, run_settle
+from evaluation.runs.worker.execute import run_execute, run_settle, tell_paused
 from evaluation.runs.worker.leases import leases_release
 
 log = logging.getLogger(__name__)
@@ -126,9 +126,9 @@ def reap() -> ReapResult:
     alive = WorkerLease.objects.filter(run=OuterRef("pk"), expires_at__gte=timezone.now())
     idle = running.filter(Exists(units.filter(state=Unit.State.OPEN)), ~Exists(alive))
     ours = idle.filter(**{f"options__{ON_WORKER}": True})
-    idle.filter(pk__in=released.runs).exclude(pk__in=ours.values("pk")).update(
-        state=Run.State.PAUSED, error=STOPPED
-    )
+    stopped = idle.filter(pk__in=released.runs).exclude(pk__in=ours.values("pk"))
+    tell_paused(stopped.select_related("started_by"))
+    stopped.update(state=Run.State.PAUSED, error=STOPPED)
     old = ours.filter(rung_at__lt=timezone.now() - RING_AGAIN).order_by("rung_at")
     return ReapResult(
         reopened=released.units,

@@ -7,8 +7,10 @@ from math import ceil, floor
 
 from django.contrib.auth.models import Group
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
 
+from common.inbox.subjects import Subject
 from labeling.jobs.queries.unreachable import unreachable_labels
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
@@ -115,6 +117,24 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int, unreachable: int) ->
         wanted=wanted,
         unreachable=unreachable,
     )
+
+
+def jobs_with_all_labels() -> list[LabelingJob]:
+    """Return the open jobs whose every label that somebody can give is there."""
+    rows = LabelingJob.objects.filter(state=LabelingJob.State.OPEN).select_related("created_by")
+    jobs = {job.pk: job for job in rows.prefetch_related("raters")}
+    counts = job_counts(jobs=jobs)
+    missing = {pk: wanted - submitted for pk, (submitted, wanted) in counts.items() if wanted}
+    unreachable = unreachable_labels(jobs=[jobs[pk] for pk, n in missing.items() if n > 0])
+    return [jobs[pk] for pk, n in missing.items() if n <= unreachable.get(pk, 0)]
+
+
+def job_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these jobs that the user may open."""
+    if not user.has_perm("labeling.manage_labeling"):
+        return {}
+    rows = LabelingJob.objects.filter(pk__in=ids)
+    return {row.pk: Subject(row.name, reverse("labeling:job_detail", args=[row.pk])) for row in rows}
 
 
 def job_size(

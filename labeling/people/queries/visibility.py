@@ -50,6 +50,16 @@ def labels_too(*, user: User | AnonymousUser) -> bool:
     return isinstance(user, User) and user.is_allowed("label_chats")
 
 
+def accounts_with(permission: str) -> QuerySet[User]:
+    """Return the active accounts with a permission (`edit_prompts`), by name."""
+    allowed = User.objects.with_perm(
+        f"labeling.{permission}",
+        include_superusers=False,
+        backend="django.contrib.auth.backends.ModelBackend",
+    )
+    return allowed.order_by("username")
+
+
 def to_label(*, user: User | AnonymousUser) -> QuerySet[Any]:
     """Return a subquery of the chats that jobs may still assign to this user."""
     own = LabelingJob.objects.filter(Q(raters__user=user.pk) | Q(group__user=user.pk)).values("pk")

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, QuerySet
+from django.urls import reverse
 
+from common.inbox.subjects import Subject
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -28,6 +30,26 @@ def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
     if not user.has_perm("labeling.manage_labeling"):
         rows = rows.filter(kind=RaterNote.Kind.UNCLEAR)
     return rows.filter(chat__in=chats_shown(user=user).values("pk"))
+
+
+def note_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these notes that the user may open: those for the role, and a rater's own ones."""
+    rows = RaterNote.objects.filter(pk__in=ids).select_related("chat", "rater").defer("chat__messages")
+    told = set(notes_for(user=user).filter(pk__in=ids).values_list("pk", flat=True))
+    if not user.has_perm("labeling.edit_prompts"):
+        told = set()
+    return {
+        row.pk: Subject(
+            title=f"the note on chat {row.chat.external_id}",
+            url=reverse("labeling:note_detail", args=[row.pk])
+            if row.pk in told
+            else reverse("comments", args=[f"note:{row.pk}"]),
+            people=(row.rater.user_id,) if row.rater.user_id else (),
+            text=row.text,
+        )
+        for row in rows
+        if row.pk in told or (row.rater.user_id == user.pk and user.has_perm("labeling.label_chats"))
+    }
 
 
 @dataclass(frozen=True, slots=True)

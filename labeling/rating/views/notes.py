@@ -68,7 +68,8 @@ def note_detail(request: HttpRequest, note_id: int) -> HttpResponse:
     """One note beside its chat."""
     note = _note(request, note_id)
     (row,) = note_rows([note])
-    return render(request, "labeling/rating/note_detail.html", {"row": row, "note": note, "chat": note.chat})
+    context = {"row": row, "note": note, "chat": note.chat, "thread": f"note:{note.pk}"}
+    return render(request, "labeling/rating/note_detail.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")

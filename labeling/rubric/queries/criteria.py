@@ -1,9 +1,14 @@
 """Criteria that raters answer, and the versions of their texts."""
 
-from django.db.models import Prefetch
+from collections.abc import Collection
 
+from django.db.models import Prefetch
+from django.urls import reverse
+
+from common.inbox.subjects import Subject
 from common.problems import FieldProblem
 from labeling.models.labels import LabelingJob
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -30,3 +35,17 @@ def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersio
     if version := criterion.versions.filter(number=number).first():
         return version
     raise FieldProblem("version", f"{criterion.key} has no version {number}.")
+
+
+def criterion_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these criteria whose page the user may open."""
+    if not user.has_perm("labeling.see_judge"):
+        return {}
+    return {
+        row.pk: Subject(
+            title=f"the criterion {row.name}",
+            url=reverse("alignment:criterion_detail", args=[row.key]),
+            people=(row.owner_id,) if row.owner_id else (),
+        )
+        for row in Criterion.objects.filter(pk__in=ids)
+    }

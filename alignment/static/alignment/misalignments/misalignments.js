@@ -35,8 +35,7 @@ function paint(row) {
   for (const button of $$(".causes button")) {
     button.setAttribute("aria-pressed", String(button.dataset.cause === cause));
   }
-  $("[data-owner-words]").textContent = owner ? `Owner: ${owner}` : "Unassigned";
-  $("[data-own]").textContent = owner === me ? "Unassign" : "Assign to me";
+  $("[data-owner]").value = owner;
   if (document.activeElement !== note() && !row.typed) note().value = row.dataset.note;
 }
 
@@ -265,9 +264,11 @@ function wire() {
     if (row) select(row);
     const cause = target.closest(".causes button");
     if (cause) toggleCause(cause.dataset.cause);
-    if (target.closest("[data-own]")) toggleOwner();
     if (target.closest("[data-undo]")) undo();
     if (target.closest("[data-keys]")) help();
+  });
+  list.addEventListener("change", ({ target }) => {
+    if (target.matches("[data-owner]")) enqueue(current(), { owner: target.value });
   });
   list.addEventListener("input", ({ target }) => {
     if (target === note()) current().typed = true;
