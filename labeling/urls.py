@@ -41,6 +41,12 @@ urlpatterns = [
     path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),
     path("guidelines/<int:rubric_id>/", guidelines.guideline_detail, name="guideline_detail"),
     path("guidelines/<int:rubric_id>/edit/", guidelines.guideline_edit, name="guideline_edit"),
+    path("guidelines/<int:rubric_id>/<int:number>/undo/", guidelines.guideline_undone, name="guideline_undo"),
+    path(
+        "guidelines/<int:rubric_id>/<int:number>/decide/",
+        guidelines.guideline_decide,
+        name="guideline_decide",
+    ),
     path("guidelines/<int:rubric_id>/read/", guidelines.read_guideline, name="read_guideline"),
     path("guidelines/criteria/<str:key>/", criterion_texts.criterion_text, name="criterion_text"),
     path(
@@ -50,6 +56,16 @@ urlpatterns = [
         "guidelines/criteria/<str:key>/preview/",
         criterion_texts.criterion_text_preview,
         name="criterion_text_preview",
+    ),
+    path(
+        "guidelines/criteria/<str:key>/<int:number>/undo/",
+        criterion_texts.criterion_text_undone,
+        name="criterion_text_undo",
+    ),
+    path(
+        "guidelines/criteria/<str:key>/<int:number>/decide/",
+        criterion_texts.criterion_text_decide,
+        name="criterion_text_decide",
     ),
     path("notes/", notes.note_list, name="note_list"),
     path("notes/<int:note_id>/", notes.note_detail, name="note_detail"),

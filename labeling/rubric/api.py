@@ -25,6 +25,12 @@ class VersionInput(serializers.Serializer[Any]):
 
     base = serializers.IntegerField(min_value=0)
     reason = serializers.CharField(max_length=500)
+    meaning = serializers.ChoiceField(
+        choices=["wording", "new"],
+        required=False,
+        help_text="`wording` keeps the labels, once a lead confirms it; `new` retires them with the first "
+        "label to the new text. Without it, another question or definition is new.",
+    )
 
 
 class GuidelineInput(VersionInput):
@@ -56,11 +62,15 @@ class GuidelineOutput(RowOutput[RubricGuideline]):
 
     class Meta:
         model = RubricGuideline
-        fields = ("number", "text", "reason", "created_by", "created_at")
+        fields = ("number", "text", "wording", "reason", "created_by", "created_at")
 
 
 class CriterionVersionOutput(RowOutput[CriterionVersion]):
-    """A version of a criterion; versions with the same `content_hash` ask the same question."""
+    """A version of a criterion.
+
+    `content_hash` is of what raters and judge are asked. Labels to versions with the same `meaning` count
+    together.
+    """
 
     created_by = serializers.CharField(source="created_by.username", allow_null=True, default=None)
 
@@ -76,6 +86,8 @@ class CriterionVersionOutput(RowOutput[CriterionVersion]):
             "passes_when",
             "allow_na",
             "content_hash",
+            "meaning",
+            "wording",
             "reason",
             "created_by",
             "created_at",
@@ -154,7 +166,7 @@ class CriterionVersionsApi(VersionsView):
         """Write a version. 200 with the newest version if the texts are the same."""
         criterion = get_object_or_404(Criterion, key=key)
         body = validated(CriterionTextInput, request.data)
-        reason, base = body.pop("reason"), body.pop("base")
+        reason, base, meaning = body.pop("reason"), body.pop("base"), body.pop("meaning", "")
         known = criterion.versions.count()
         row = criterion_write(
             criterion=criterion,
@@ -162,6 +174,7 @@ class CriterionVersionsApi(VersionsView):
             reason=reason,
             base=base,
             by=cast(User, request.user),
+            meaning=meaning,
         )
         return Response(CriterionVersionOutput(row).data, status=_status(row.number > known))
 
