@@ -36,6 +36,7 @@ urlpatterns = [
     path("rate/<int:assignment_id>/", rate.rate, name="rate"),
     path("sets/", sets.set_list, name="set_list"),
     path("sets/<int:set_id>/", sets.set_detail, name="set_detail"),
+    path("sets/<int:set_id>/chats/<int:chat_id>/", sets.set_chat, name="set_chat"),
     path("sets/<int:set_id>/kind/", sets.set_kind, name="set_kind"),
     path("guidelines/", guidelines.guideline_list, name="guideline_list"),
     path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),

@@ -164,6 +164,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
+    "labeling:set_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
     "api_sets": (get(LEADS),),
     "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),

@@ -14,6 +14,7 @@ from django.utils import timezone
 from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.costs import cost_sums, costs_of
+from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load, texts_check
 from evaluation.runs.worker.process_units import Plan, Trouble, process_units
@@ -83,10 +84,11 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     elif run.state == Run.State.RUNNING:
         run.state = Run.State.PAUSED if trouble and not waits else Run.State.RUNNING
         run.error = trouble
-    paid = _paid(run)
-    for name, value in paid.items():
+    ended = run.finished_at is not None
+    counted = _paid(run) | {"verdict_counts": verdicts_counted([run.pk])[run.pk] if ended else None}
+    for name, value in counted.items():
         setattr(run, name, value)
-    run.save(update_fields=["state", "error", "finished_at", *paid])
+    run.save(update_fields=["state", "error", "finished_at", *counted])
 
 
 def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
@@ -105,6 +107,7 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
             state=Run.State.RUNNING,
             error="",
             finished_at=None,
+            verdict_counts=None,
             units_failed=F("units_failed") - reopened,
             options=run.options | {ON_WORKER: on_worker},
             rung_at=None,

@@ -46,6 +46,8 @@ class JobRow:
     wanted: int
     # Wanted labels that nobody can give.
     unreachable: int
+    # Whether an open job has every label that raters can give.
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,13 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int, unreachable: int) ->
         submitted=submitted,
         wanted=wanted,
         unreachable=unreachable,
+        complete=is_complete(job.state, submitted, wanted, unreachable),
     )
+
+
+def is_complete(state: str, submitted: int, wanted: int, unreachable: int) -> bool:
+    """Return whether an open job has every label that raters can give."""
+    return state == LabelingJob.State.OPEN and submitted > 0 and submitted + unreachable >= wanted
 
 
 def job_size(
