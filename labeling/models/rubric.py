@@ -143,10 +143,10 @@ class CriterionVersion(TextVersion):
     def __str__(self) -> str:
         return f"{self.criterion_id} v{self.number}"
 
-    def save(self, **options: Any) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Save; without another meaning a version means what it asks."""
         self.meaning = self.meaning or self.content_hash
-        super().save(**options)
+        super().save(*args, **kwargs)
 
     def asks_as(self, other: "CriterionVersion") -> bool:
         """Whether judge and raters answer the same question if one reads this version, one the other."""

@@ -296,32 +296,6 @@ def _jobs_of(chats: Collection[int]) -> dict[int, list[tuple[int, str]]]:
     return jobs
 
 
-def demo_notices(*, chat_set: ChatSet) -> list[str]:
-    """Return the notices for demo data in a set."""
-    members = ChatSetMember.objects.filter(chat_set=chat_set)
-    chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
-    labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
-    return ["chats written for this demo"] * chats + ["labels written for this demo"] * labels
-
-
-def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[str]:
-    """Return the notices on labels that no longer count, on chats of a set that are not hidden as holdout."""
-    members = ChatSetMember.objects.filter(chat_set=chat_set)
-    if not reads_holdout(user=user):
-        members = members.exclude(chat__in=holdout_chats())
-    criteria = list(chat_set.rubric.criteria.filter(state="active").order_by("position", "pk"))
-    labels = Label.objects.given().filter(chat__in=members.values("chat"))
-    return [row.words for row in dropped_labels(labels=labels, criteria=criteria)]
-
-
-def labellers() -> QuerySet[User]:
-    """Return the accounts that may label chats, by name."""
-    allowed = User.objects.with_perm(
-        "labeling.label_chats", include_superusers=False, backend="django.contrib.auth.backends.ModelBackend"
-    )
-    return allowed.select_related("rater").order_by("username")
-
-
 @dataclass(frozen=True, slots=True)
 class CriterionLabels:
     """The labels of a chat on one criterion, by rater, and the consensus, "" without labels that count."""
@@ -359,3 +333,29 @@ def chat_places(chat: Chat) -> list[ChatSetMember]:
 def chat_jobs(chat: Chat) -> Sequence[tuple[int, str]]:
     """Return the labelling jobs of a chat by id and name, newest first."""
     return _jobs_of([chat.pk]).get(chat.pk, ())
+
+
+def demo_notices(*, chat_set: ChatSet) -> list[str]:
+    """Return the notices for demo data in a set."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set)
+    chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
+    labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
+    return ["chats written for this demo"] * chats + ["labels written for this demo"] * labels
+
+
+def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[str]:
+    """Return the notices on labels that no longer count, on chats of a set that are not hidden as holdout."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set)
+    if not reads_holdout(user=user):
+        members = members.exclude(chat__in=holdout_chats())
+    criteria = list(chat_set.rubric.criteria.filter(state="active").order_by("position", "pk"))
+    labels = Label.objects.given().filter(chat__in=members.values("chat"))
+    return [row.words for row in dropped_labels(labels=labels, criteria=criteria)]
+
+
+def labellers() -> QuerySet[User]:
+    """Return the accounts that may label chats, by name."""
+    allowed = User.objects.with_perm(
+        "labeling.label_chats", include_superusers=False, backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return allowed.select_related("rater").order_by("username")
