@@ -8,12 +8,29 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, RowOutput, field_error, problem, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    PagedList,
+    RowOutput,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
-from labeling.people.api.permissions import WritesTexts
+from labeling.people.api.permissions import ManagesLabeling, WritesTexts
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
+from labeling.rubric.services.wording import (
+    NotPossible,
+    criterion_undo,
+    criterion_wording_decide,
+    guideline_undo,
+    guideline_wording_decide,
+)
 
 LONGEST_TEXT = 50_000
 
@@ -92,6 +109,12 @@ class CriterionVersionOutput(RowOutput[CriterionVersion]):
             "created_by",
             "created_at",
         )
+
+
+class DecisionInput(serializers.Serializer[Any]):
+    """A lead's decision on a change that its author calls one of wording only."""
+
+    meaning = serializers.ChoiceField(choices=["wording", "new"])
 
 
 # ---------- routes ----------
@@ -177,6 +200,84 @@ class CriterionVersionsApi(VersionsView):
             meaning=meaning,
         )
         return Response(CriterionVersionOutput(row).data, status=_status(row.number > known))
+
+
+class VersionActionApi(ApiView):
+    """An action on one version of a text."""
+
+    permission_classes = [WritesTexts]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer 409 where the version was labelled, decided or followed by another one."""
+        if isinstance(exc, NotPossible):
+            exc = problem("not_possible", str(exc))
+        return super().handle_exception(exc)
+
+
+class GuidelineUndoApi(VersionActionApi):
+    """Undo of a guideline."""
+
+    @extend_schema(
+        operation_id="rubric_guideline_undo", request=None, responses={201: GuidelineOutput, **PROBLEMS}
+    )
+    def post(self, request: Request, rubric_id: int, number: int) -> Response:
+        """Write the text before this version again, as the next one. 409 once a rater labelled by it."""
+        version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+        row = guideline_undo(version=version, by=cast(User, request.user))
+        return Response(GuidelineOutput(row).data, status=status.HTTP_201_CREATED)
+
+
+class GuidelineDecideApi(VersionActionApi):
+    """A lead's decision on a guideline."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(
+        operation_id="rubric_guideline_decide",
+        request=DecisionInput,
+        responses={200: GuidelineOutput, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, rubric_id: int, number: int) -> Response:
+        """Say whether a version changed the wording only. 409 unless its author asks for it."""
+        version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+        only_wording = validated(DecisionInput, request.data)["meaning"] == "wording"
+        by = cast(User, request.user)
+        row = guideline_wording_decide(version=version, only_wording=only_wording, by=by)
+        return Response(GuidelineOutput(row).data)
+
+
+class CriterionVersionUndoApi(VersionActionApi):
+    """Undo of a criterion's text."""
+
+    @extend_schema(
+        operation_id="criterion_version_undo",
+        request=None,
+        responses={201: CriterionVersionOutput, **PROBLEMS},
+    )
+    def post(self, request: Request, key: str, number: int) -> Response:
+        """Write the texts before this version again, as the next one. 409 once a rater labelled by it."""
+        version = get_object_or_404(CriterionVersion, criterion__key=key, number=number)
+        row = criterion_undo(version=version, by=cast(User, request.user))
+        return Response(CriterionVersionOutput(row).data, status=status.HTTP_201_CREATED)
+
+
+class CriterionVersionDecideApi(VersionActionApi):
+    """A lead's decision on a criterion's text."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(
+        operation_id="criterion_version_decide",
+        request=DecisionInput,
+        responses={200: CriterionVersionOutput, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, key: str, number: int) -> Response:
+        """Say whether a version changed the wording only. 409 unless its author asks for it."""
+        version = get_object_or_404(CriterionVersion, criterion__key=key, number=number)
+        only_wording = validated(DecisionInput, request.data)["meaning"] == "wording"
+        by = cast(User, request.user)
+        row = criterion_wording_decide(version=version, only_wording=only_wording, by=by)
+        return Response(CriterionVersionOutput(row).data)
 
 
 def _status(created: bool) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# What the author says a change is: "" if nobody was asked.
+# A change as its author describes it: "" if the author was not asked.
 Change = Literal["", "wording", "new"]
 
 
@@ -56,5 +56,5 @@ def next_meaning(
 
 
 def fresh_meaning(content_hash: str, number: int) -> str:
-    """Return a meaning for a question that is the same, but is to be read in another way from now on."""
+    """Return a new meaning for the same question, which raters read in another way from now on."""
     return hashlib.sha256(f"{content_hash} {number}".encode()).hexdigest()

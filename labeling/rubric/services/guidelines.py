@@ -71,7 +71,7 @@ def guideline_write(
         number=row.number,
         reason=row.reason,
         **({"wording": row.wording} if row.wording else {}),
-        **({"criteria_asked_anew": anew} if anew else {}),
+        **({"criteria_with_new_meaning": anew} if anew else {}),
     )
     return row
 

@@ -16,7 +16,7 @@ RULE = ("passes_when", "allow_na")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the author says of a change, and whether that needs no lead any more."""
+    """A change as its author describes it, and whether a lead has to confirm that."""
 
     change: Change = ""
     confirmed_by: User | None = None

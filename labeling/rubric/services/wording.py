@@ -47,7 +47,7 @@ def criterion_wording_decide(*, version: CriterionVersion, only_wording: bool, b
 
 @transaction.atomic
 def guideline_wording_decide(*, version: RubricGuideline, only_wording: bool, by: User) -> RubricGuideline:
-    """Store whether a guideline changed the wording only; if not, its criteria are asked anew.
+    """Store whether a guideline changed the wording only; if not, its criteria get a new meaning.
 
     Raises NotPossible unless a lead was asked.
     """
@@ -55,14 +55,14 @@ def guideline_wording_decide(*, version: RubricGuideline, only_wording: bool, by
     row = RubricGuideline.objects.select_related("rubric").get(pk=version.pk)
     _demand_asked(row)
     anew = 0 if only_wording else rubric_means_anew(guideline=row, by=by)
-    detail = {"criteria_asked_anew": anew} if anew else {}
+    detail = {"criteria_with_new_meaning": anew} if anew else {}
     _decide(row, only_wording, by, rubric=row.rubric.name, **detail)
     return row
 
 
 def _demand_asked(row: TextVersion) -> None:
     if row.wording != Wording.ASKED:
-        raise NotPossible(f"Nobody asks a lead about version {row.number} any more.")
+        raise NotPossible(f"Version {row.number} needs no decision any more.")
 
 
 def _decide(row: TextVersion, only_wording: bool, by: User, **detail: object) -> None:
@@ -158,7 +158,7 @@ def _words(version: CriterionVersion) -> dict[str, Any]:
 
 
 def _withdraw(row: TextVersion) -> None:
-    """Nobody needs to decide about a change that is undone."""
+    """Withdraw the question to a lead: the change is undone."""
     if row.wording == Wording.ASKED:
         row.wording = ""
         row.save(update_fields=["wording"])

@@ -261,3 +261,22 @@ def test_undo_stands_on_the_page_until_the_first_label(desk: Desk, otto: User) -
     label(desk)
     page = words_of(client.get(reverse("labeling:criterion_text", args=["polite"])))
     assert "Undo version" not in page
+
+
+# ---------- the API ----------
+
+
+def test_a_program_undoes_and_decides_too(desk: Desk, otto: User, lead_user: User) -> None:
+    url = reverse("api_criterion_versions", args=["polite"])
+    texts = {"question": "Is it so?", "definition": "D.", "reason": "Why", "base": 1, "meaning": "wording"}
+    written = signed_in(otto).post(url, texts, content_type="application/json").json()
+    assert (written["number"], written["wording"]) == (2, "asked")
+    lead = signed_in(lead_user)
+    decide = reverse("api_criterion_version_decide", args=["polite", 2])
+    decided = lead.post(decide, {"meaning": "wording"}, content_type="application/json").json()
+    assert decided["wording"] == "confirmed"
+    assert decided["meaning"] == desk.criteria[0].versions.get(number=1).meaning
+    again = lead.post(decide, {"meaning": "new"}, content_type="application/json")
+    assert (again.status_code, again.json()["code"]) == (409, "not_possible")
+    undone = lead.post(reverse("api_criterion_version_undo", args=["polite", 2]))
+    assert (undone.status_code, undone.json()["question"]) == (201, "Is polite so?")
