@@ -111,7 +111,7 @@ class CriterionVersionOutput(RowOutput[CriterionVersion]):
         )
 
 
-class DecisionInput(serializers.Serializer[Any]):
+class MeaningInput(serializers.Serializer[Any]):
     """A lead's decision on a change that its author calls one of wording only."""
 
     meaning = serializers.ChoiceField(choices=["wording", "new"])
@@ -234,13 +234,13 @@ class GuidelineDecideApi(VersionActionApi):
 
     @extend_schema(
         operation_id="rubric_guideline_decide",
-        request=DecisionInput,
+        request=MeaningInput,
         responses={200: GuidelineOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, rubric_id: int, number: int) -> Response:
         """Say whether a version changed the wording only. 409 unless its author asks for it."""
         version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
-        only_wording = validated(DecisionInput, request.data)["meaning"] == "wording"
+        only_wording = validated(MeaningInput, request.data)["meaning"] == "wording"
         by = cast(User, request.user)
         row = guideline_wording_decide(version=version, only_wording=only_wording, by=by)
         return Response(GuidelineOutput(row).data)
@@ -268,13 +268,13 @@ class CriterionVersionDecideApi(VersionActionApi):
 
     @extend_schema(
         operation_id="criterion_version_decide",
-        request=DecisionInput,
+        request=MeaningInput,
         responses={200: CriterionVersionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str, number: int) -> Response:
         """Say whether a version changed the wording only. 409 unless its author asks for it."""
         version = get_object_or_404(CriterionVersion, criterion__key=key, number=number)
-        only_wording = validated(DecisionInput, request.data)["meaning"] == "wording"
+        only_wording = validated(MeaningInput, request.data)["meaning"] == "wording"
         by = cast(User, request.user)
         row = criterion_wording_decide(version=version, only_wording=only_wording, by=by)
         return Response(CriterionVersionOutput(row).data)
