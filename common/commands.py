@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from common.database import database_trouble
 from common.jsonl import ImportResult
-from common.problems import InputProblem, OutsideFailure
+from common.problems import InputProblem, OutsideFailure, settings_named
 
 # A disk that takes no more, whatever is written to it.
 CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -115,7 +115,7 @@ class WorkbenchCommand(BaseCommand):
         except CommandExit:
             raise
         except (CommandError, InputProblem) as error:
-            raise CommandExit(ExitCode.WRONG_INPUT, _one_line(error)) from error
+            raise CommandExit(ExitCode.WRONG_INPUT, f"{_one_line(error)}{_settings_of(error)}") from error
         except OutsideFailure as error:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, _one_line(error)) from error
         except (DatabaseError, InterfaceError) as error:
@@ -202,6 +202,11 @@ class ImportCommand(WorkbenchCommand):
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+def _settings_of(error: Exception) -> str:
+    names = settings_named(error)
+    return f" (setting{'s' if names[1:] else ''}: {', '.join(names)})" if names else ""
 
 
 def database_problem(error: DatabaseError | InterfaceError) -> Exception:

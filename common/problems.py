@@ -1,10 +1,35 @@
 """Errors with a message for the user."""
 
+# Who can change a setting of the server, as messages and pages call them.
+OPERATOR = "the operator of this server"
 SHOWN = 60  # characters of an untrusted value in a message
 
 
 class InputProblem(Exception):
-    """Wrong input or usage; the message is one line and no data was written."""
+    """Wrong input or usage; the message is one line and no data was written.
+
+    `settings`: the server's settings that it is about. Pages leave their names out: who reads a page rarely
+    sets them. The command line adds them.
+
+    Examples
+    --------
+    >>> problem = InputProblem("the model has no price", settings=("LACE_PRICES",))
+    >>> print(problem, settings_named(problem))
+    the model has no price ('LACE_PRICES',)
+    """
+
+    def __init__(self, *args: object, settings: tuple[str, ...] = ()) -> None:
+        super().__init__(*args)
+        self.settings = settings
+
+
+def settings_named(error: BaseException | None) -> tuple[str, ...]:
+    """Return the settings that an error, or one of its causes, is about."""
+    while error is not None:
+        if isinstance(error, InputProblem) and error.settings:
+            return error.settings
+        error = error.__cause__
+    return ()
 
 
 class OutsideFailure(Exception):

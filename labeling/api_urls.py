@@ -53,6 +53,26 @@ urlpatterns = [
         name="api_rubric_guidelines",
     ),
     path(
+        "rubrics/<int:rubric_id>/guidelines/<int:number>/undo/",
+        guidelines.GuidelineUndoApi.as_view(),
+        name="api_rubric_guideline_undo",
+    ),
+    path(
+        "rubrics/<int:rubric_id>/guidelines/<int:number>/decide/",
+        guidelines.GuidelineDecideApi.as_view(),
+        name="api_rubric_guideline_decide",
+    ),
+    path(
+        "criteria/<str:key>/versions/<int:number>/undo/",
+        guidelines.CriterionVersionUndoApi.as_view(),
+        name="api_criterion_version_undo",
+    ),
+    path(
+        "criteria/<str:key>/versions/<int:number>/decide/",
+        guidelines.CriterionVersionDecideApi.as_view(),
+        name="api_criterion_version_decide",
+    ),
+    path(
         "criteria/<str:key>/versions/",
         guidelines.CriterionVersionsApi.as_view(),
         name="api_criterion_versions",

@@ -69,8 +69,10 @@ NEW_PASSWORD = {"old_password": "correct horse battery"} | dict.fromkeys(
 )
 NOTE = {"client_id": "6f1c4f0e-0000-4000-8000-000000000002", "kind": "flag", "text": "Look."}
 DECISION = {"value": True, "reason": "Turn 2.", "seen": "decision"}
-GUIDELINE = {"text": "Be fair.", "reason": "The first.", "base": 0}
-TEXT = {"question": "Is it so?", "definition": "When it is.", "reason": "Clearer.", "base": 1}
+GUIDELINE = {"text": "Be fair.", "reason": "Shorter.", "base": 1, "meaning": "wording"}
+TEXT = {"question": "Is it so?", "definition": "When it is.", "reason": "Clearer.", "base": 1} | {
+    "meaning": "new"
+}
 JOB = {
     "name": "November",
     "overlap": 1,

@@ -34,6 +34,7 @@ from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Work
 from labeling.people.services.audit import audit
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
+from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.certificates import stored_certificate
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
@@ -93,6 +94,7 @@ def make_world() -> World:
     Workspace.current()
     Workspace.objects.update(reveal_after_submit=True)
     desk = make_desk(chats=8, raters=3, overlap=2)
+    guideline_write(rubric=desk.rubric, text="Read all of it.", reason=CANARY, base=0, by=None)
     other = desk.raters[1]
     submitted, leased = _submitted(desk, desk.rater), desk.taken()
     foreign = [_submitted(desk, other) for _ in range(2)][-1]

@@ -16,6 +16,7 @@ from alignment.reports.queries import chat_lists
 from alignment.reports.queries.page import notices, scope_query
 from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat
+from labeling.models.chats import ChatSetMember
 from labeling.people.queries.visibility import chats_shown
 
 
@@ -50,7 +51,10 @@ def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
     run = finished.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
     if run is None:
         messages.info(request, "No finished run has judged this chat yet.")
-        return redirect("alignment:report_list")
+        place = ChatSetMember.objects.filter(chat=row).first()
+        if place is None:
+            return redirect("alignment:report_list")
+        return redirect("labeling:set_chat", place.chat_set_id, row.pk)
     criterion = {name: value for name, value in request.GET.items() if name == "criterion"}
     return redirect(reverse("alignment:chat", args=[run.pk, row.pk], query=criterion))
 

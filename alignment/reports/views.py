@@ -34,6 +34,7 @@ from alignment.reports.services import ReportRefused, report_share, report_updat
 from common.access import found_or_404, permission_or_404
 from common.downloads import table_file
 from evaluation.models.runs import Run
+from evaluation.runs.queries.runs import kind_of
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
@@ -46,7 +47,8 @@ def report_list(request: HttpRequest) -> HttpResponse:
     choice = RunChoice.read(request.GET)
     if "run" in request.GET:
         return _chosen_report(request, choice)
-    return render(request, "alignment/reports/list.html", all_reports(choice, user=request.user))
+    kind = "tests" if kind_of(request.GET.get("purpose", "")) == "tests" else "evaluations"
+    return render(request, "alignment/reports/list.html", all_reports(choice, user=request.user, kind=kind))
 
 
 @permission_or_404("labeling.see_judge")

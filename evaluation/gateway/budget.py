@@ -10,11 +10,11 @@ from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from common.problems import InputProblem
+from common.problems import OPERATOR, InputProblem
 from evaluation.core.tokens import tokens_at_most
 from evaluation.core.types import Request
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.gateway.prices import Price, highest_cost
+from evaluation.gateway.prices import PRICE_SETTING, Price, highest_cost
 from evaluation.gateway.replies import Kind
 from evaluation.models.runs import Attempt, Run, WorkerLease
 
@@ -47,7 +47,10 @@ def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Map
     """Refuse a budget if a model's price is unknown; raises InputProblem."""
     unknown = sorted(set(models) - set(prices))
     if budget is not None and unknown:
-        raise InputProblem(f"a budget needs a price for {unknown[0]!r}: add it to the file in LACE_PRICES")
+        raise InputProblem(
+            f"a budget needs a price for {unknown[0]!r}: {OPERATOR} can add it to the price file",
+            settings=(PRICE_SETTING,),
+        )
 
 
 # A vocabulary may need more tokens than estimated.

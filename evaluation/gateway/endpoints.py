@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
-from common.problems import InputProblem
+from common.problems import OPERATOR, InputProblem
 from evaluation.gateway.embedded import model_sha256
 
 MAX_REPLY_BYTES = 1_000_000
@@ -15,7 +15,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class EndpointError(InputProblem, ValueError):
-    """An unusable address or key; the message names the setting and never shows the key."""
+    """An unusable address or key; the message says what is wrong, who mends it, and hides the key."""
+
+    def __init__(self, problem: str, *, setting: str) -> None:
+        super().__init__(f"{problem}: ask {OPERATOR} to correct it", settings=(setting,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
         return Endpoint(id=f"embedded:{model_sha256()}", base_url="", api_key="", embedded=True)
     address, _, query = (url or OPENAI_BASE_URL).partition("?")
     if query and not _API_VERSION.fullmatch(query):
-        raise EndpointError("OPENAI_BASE_URL may hold ?api-version=… after its path, and no other ?")
+        raise _bad_address("may hold ?api-version=… after its path, and no other ?")
     url = normalise_base_url(address)
     return Endpoint(id=url, base_url=url, api_key=key, embedded=False, query=query)
 
@@ -86,7 +89,7 @@ def normalise_base_url(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise EndpointError("OPENAI_BASE_URL is not a web address") from None
+        raise _bad_address("is not a web address") from None
     _check_parts(parts)
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
@@ -94,19 +97,24 @@ def normalise_base_url(url: str) -> str:
     return f"{parts.scheme}://{host}{shown_port}{parts.path.rstrip('/')}"
 
 
+def _bad_address(problem: str) -> EndpointError:
+    return EndpointError(f"the endpoint's address {problem}", setting="OPENAI_BASE_URL")
+
+
 def _check_parts(parts: SplitResult) -> None:
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise EndpointError("OPENAI_BASE_URL must start with http:// or https:// and name a host")
+        raise _bad_address("must start with http:// or https:// and name a host")
     if parts.username is not None or parts.password is not None:
-        raise EndpointError("OPENAI_BASE_URL must not hold a user name or password; use OPENAI_API_KEY")
+        raise _bad_address("must not hold a user name or password; the key has its own setting")
     if parts.query or parts.fragment:
-        raise EndpointError("OPENAI_BASE_URL must end with its path: no ? and no #")
+        raise _bad_address("must end with its path, without ? and #")
     if any(not 33 <= ord(character) < 127 for character in parts.geturl()):
-        raise EndpointError("OPENAI_BASE_URL holds a space or a character that is not ASCII")
+        raise _bad_address("holds a space or a character that is not ASCII")
 
 
 def _checked_key(key: str) -> str:
     # NB: an unprintable key would fail deep inside the HTTP library, with the key in the traceback.
     if any(not 33 <= ord(character) < 127 for character in key):
-        raise EndpointError("OPENAI_API_KEY holds a space, a line break or a character that is not ASCII")
+        problem = "the endpoint's key holds a space, a line break or a character that is not ASCII"
+        raise EndpointError(problem, setting="OPENAI_API_KEY")
     return key

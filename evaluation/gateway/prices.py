@@ -14,11 +14,15 @@ _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
 # The price of a call through OpenAI's Batch API, as a share of the live price.
 BATCH_SHARE = Decimal("0.5")
-PRICE_FILE = "LACE_PRICES"
+PRICE_FILE = "the server's price file"
+PRICE_SETTING = "LACE_PRICES"
 
 
 class PriceFileError(InputProblem, ValueError):
     """An unusable price file; the message names file, model and field."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, settings=(PRICE_SETTING,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,13 @@ class ProfileForm(forms.Form):
         required=False,
         max_length=200,
         label="Model",
-        help_text="Empty: LACE_REASONING_MODEL from the settings.",
+        help_text="Empty: the server's default model.",
     )
     formatter = forms.CharField(
-        required=False, max_length=200, label="Formatter model", help_text="Empty: LACE_FORMATTER_MODEL."
+        required=False,
+        max_length=200,
+        label="Formatter model",
+        help_text="Empty: the server's default formatter.",
     )
 
     auto_debates = forms.ChoiceField(

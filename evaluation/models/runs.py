@@ -59,6 +59,8 @@ class Run(models.Model):
     repeated_chars = models.PositiveBigIntegerField(default=0)
     # When the run was last enqueued; a sweep enqueues it again if no worker claims it.
     rung_at = models.DateTimeField(null=True, blank=True)
+    # Verdicts, counted when the run ends: {"all", "unparsed", "no_verdict"}; null until then.
+    verdict_counts = models.JSONField(null=True, blank=True)
     started_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -80,6 +82,16 @@ class Run(models.Model):
         """Return the units that are neither done nor failed."""
         return self.units_total - self.units_done - self.units_failed
 
+    @property
+    def coverage(self) -> str:
+        """Return how many of its units are done, such as 3 of 130; "" where none is missing."""
+        return "" if self.units_done >= self.units_total else f"{self.units_done:,} of {self.units_total:,}"
+
+    @property
+    def standing(self) -> str:
+        """Return the state and, where units are missing, the coverage: Cancelled: 3 of 130."""
+        return f"{self.get_state_display()}: {self.coverage}" if self.coverage else self.get_state_display()
+
 
 # In a run's options: its units are for the workers, not for the process that started it.
 ON_WORKER = "on_worker"
@@ -87,6 +99,8 @@ ON_WORKER = "on_worker"
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # Runs that evaluate a set, here or elsewhere: neither an author's tries nor the runs of a regression test.
 EVALUATIONS = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
+# Runs of a regression test.
+TESTS = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
 
 class RunChat(models.Model):

@@ -94,7 +94,7 @@ class StartForm(forms.Form):
         min_value=1,
         max_value=10_000,
         label="Calls in flight",
-        help_text="Empty: LACE_MAX_IN_FLIGHT.",
+        help_text="Empty: as the server is set.",
     )
     audit = forms.IntegerField(
         required=False,

@@ -18,9 +18,10 @@ from labeling.jobs.services import job_close, job_open, job_raters_add, job_star
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
+from labeling.people.queries.accounts import who_adds_accounts
 from labeling.people.services.roles import rater_for
 from labeling.rating.services.leases import SkipReason
-from labeling.sets.queries import demo_notices, set_rows
+from labeling.sets.queries import demo_notices, labellers, set_rows
 
 JOBS_A_PAGE = 50
 MANAGES = permission_or_404("labeling.manage_labeling")
@@ -45,7 +46,8 @@ def job_new(request: HttpRequest) -> HttpResponse:
     form = JobForm(request.POST or None, chat_set=chat_set)
     if request.method == "POST" and form.is_valid() and (job := _open(request, form, chat_set)):
         return redirect("labeling:job_detail", job.pk)
-    return render(request, "labeling/jobs/new.html", {"form": form, "chat_set": chat_set})
+    context = {"form": form, "chat_set": chat_set, **_too_few(form)}
+    return render(request, "labeling/jobs/new.html", context)
 
 
 @MANAGES
@@ -56,7 +58,8 @@ def job_new_size(request: HttpRequest) -> HttpResponse:
     form = JobForm(request.POST, chat_set=chat_set)
     form.is_valid()
     first = form.cleaned_data.get("calibration_set")
-    context = {"form": form, "size": _size(form, chat_set), "calibration_set": first}
+    size = _size(form, chat_set)
+    context = {"form": form, "size": size, "calibration_set": first, **_too_few(form)}
     return render(request, "labeling/jobs/_size.html", context)
 
 
@@ -71,6 +74,7 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
     context["notices"] = demo_notices(chat_set=job.chat_set) + [row.words for row in page.dropped]
     context["form"] = AddRatersForm(job=job)
+    context["who_adds"] = who_adds_accounts() if page.unreachable else ""
     return render(request, "labeling/jobs/detail.html", context)
 
 
@@ -173,6 +177,15 @@ def _size(form: JobForm, chat_set: ChatSet) -> Any:
         gold_rate=(data.get("gold_percent") or 0) / 100,
         gold=len(gold),
     )
+
+
+def _too_few(form: JobForm) -> dict[str, Any]:
+    """Return how many accounts can label and whom to ask for more, where the job needs more of them."""
+    able, text = labellers().count(), str(form["overlap"].value() or "")
+    wanted = int(text) if text.isascii() and text.isdecimal() else 1
+    if able >= max(2, wanted):
+        return {}
+    return {"able": able, "who_adds": who_adds_accounts()}
 
 
 def _reason(stored: str) -> str:

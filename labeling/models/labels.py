@@ -211,15 +211,15 @@ def counting_versions() -> models.QuerySet[CriterionVersion]:
 
     For each criterion these are the versions with the latest question that has a given label; without any
     label, all versions. After a rewording, the old labels count until the first label to the new question.
-    Versions with the same content hash ask the same question; a restored question is the latest one.
+    Versions with the same meaning ask the same question; a restored question is the latest one.
     """
     versions = CriterionVersion.objects.order_by()
-    same = versions.filter(criterion=OuterRef("criterion"), content_hash=OuterRef("content_hash"))
+    same = versions.filter(criterion=OuterRef("criterion"), meaning=OuterRef("meaning"))
     asked_last = Subquery(same.values("criterion").values(last=Max("number")))
     answered = Exists(Label.objects.given().filter(version=OuterRef("pk")))
     later = (
         versions.filter(criterion=OuterRef("criterion"))
-        .exclude(content_hash=OuterRef("content_hash"))
+        .exclude(meaning=OuterRef("meaning"))
         .annotate(asked=asked_last)
         .filter(answered, asked__gt=OuterRef("asked"))
     )

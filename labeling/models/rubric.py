@@ -1,5 +1,7 @@
 """Rubric, dimensions, criteria and their versions."""
 
+from typing import Any
+
 from django.core.validators import RegexValidator
 from django.db import models
 
@@ -18,15 +20,32 @@ class Rubric(models.Model):
         return self.name
 
 
-class RubricGuideline(models.Model):
-    """An immutable text for raters about the whole rubric; the newest one is current."""
+class TextVersion(models.Model):
+    """An immutable version of a text for raters, and whether its change was one of wording only."""
 
-    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="guidelines")
+    class Wording(models.TextChoices):
+        ASKED = "asked", "Wording only: a lead has to confirm it"
+        CONFIRMED = "confirmed", "Wording only"
+        REFUSED = "refused", "New meaning"
+
     number = models.PositiveIntegerField()
-    text = models.TextField()
     reason = models.TextField(blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+    # "": nobody says that only the wording changed.
+    wording = models.CharField(max_length=9, choices=Wording.choices, blank=True, default="")
+    # The lead who confirmed or refused it.
+    wording_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        abstract = True
+
+
+class RubricGuideline(TextVersion):
+    """An immutable text for raters about the whole rubric; the newest one is current."""
+
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="guidelines")
+    text = models.TextField()
 
     class Meta:
         ordering = ["number"]
@@ -97,11 +116,10 @@ class Criterion(models.Model):
         return self.key.replace("_", " ").capitalize()
 
 
-class CriterionVersion(models.Model):
+class CriterionVersion(TextVersion):
     """An immutable text of a criterion; the newest one is current."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="versions")
-    number = models.PositiveIntegerField()
     question = models.TextField()
     definition = models.TextField()
     guideline = models.TextField(blank=True, default="")
@@ -109,10 +127,14 @@ class CriterionVersion(models.Model):
     false_example = models.TextField(blank=True, default="")
     passes_when = models.BooleanField(default=True)
     allow_na = models.BooleanField(default=False)
+    # Of what raters and judge are asked: part of the judge's identity.
     content_hash = models.CharField(max_length=64)
-    reason = models.TextField(blank=True, default="")
-    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    # Labels to versions with the same meaning count together (labeling/rubric/core/meaning.py).
+    meaning = models.CharField(max_length=64)
+    # The rubric's guideline that gave the question a new meaning, if that was the change.
+    guideline_version = models.ForeignKey(
+        RubricGuideline, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         ordering = ["number"]
@@ -122,6 +144,15 @@ class CriterionVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.criterion_id} v{self.number}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save; without another meaning a version means what it asks."""
+        self.meaning = self.meaning or self.content_hash
+        super().save(*args, **kwargs)
+
+    def asks_as(self, other: "CriterionVersion") -> bool:
+        """Whether judge and raters answer the same question if one reads this version, one the other."""
+        return self.content_hash == other.content_hash or self.meaning == other.meaning
 
 
 class CriterionLineage(models.Model):

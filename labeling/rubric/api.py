@@ -8,12 +8,29 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, RowOutput, field_error, problem, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    PagedList,
+    RowOutput,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
-from labeling.people.api.permissions import WritesTexts
+from labeling.people.api.permissions import ManagesLabeling, WritesTexts
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
+from labeling.rubric.services.wording import (
+    NotPossible,
+    criterion_undo,
+    criterion_wording_decide,
+    guideline_undo,
+    guideline_wording_decide,
+)
 
 LONGEST_TEXT = 50_000
 
@@ -25,6 +42,12 @@ class VersionInput(serializers.Serializer[Any]):
 
     base = serializers.IntegerField(min_value=0)
     reason = serializers.CharField(max_length=500)
+    meaning = serializers.ChoiceField(
+        choices=["wording", "new"],
+        required=False,
+        help_text="`wording` keeps the labels, once a lead confirms it; `new` retires them with the first "
+        "label to the new text. Without it, another question or definition is new.",
+    )
 
 
 class GuidelineInput(VersionInput):
@@ -56,11 +79,15 @@ class GuidelineOutput(RowOutput[RubricGuideline]):
 
     class Meta:
         model = RubricGuideline
-        fields = ("number", "text", "reason", "created_by", "created_at")
+        fields = ("number", "text", "wording", "reason", "created_by", "created_at")
 
 
 class CriterionVersionOutput(RowOutput[CriterionVersion]):
-    """A version of a criterion; versions with the same `content_hash` ask the same question."""
+    """A version of a criterion.
+
+    `content_hash` is of what raters and judge are asked. Labels to versions with the same `meaning` count
+    together.
+    """
 
     created_by = serializers.CharField(source="created_by.username", allow_null=True, default=None)
 
@@ -76,10 +103,18 @@ class CriterionVersionOutput(RowOutput[CriterionVersion]):
             "passes_when",
             "allow_na",
             "content_hash",
+            "meaning",
+            "wording",
             "reason",
             "created_by",
             "created_at",
         )
+
+
+class MeaningInput(serializers.Serializer[Any]):
+    """A lead's decision on a change that its author calls one of wording only."""
+
+    meaning = serializers.ChoiceField(choices=["wording", "new"])
 
 
 # ---------- routes ----------
@@ -154,7 +189,7 @@ class CriterionVersionsApi(VersionsView):
         """Write a version. 200 with the newest version if the texts are the same."""
         criterion = get_object_or_404(Criterion, key=key)
         body = validated(CriterionTextInput, request.data)
-        reason, base = body.pop("reason"), body.pop("base")
+        reason, base, meaning = body.pop("reason"), body.pop("base"), body.pop("meaning", "")
         known = criterion.versions.count()
         row = criterion_write(
             criterion=criterion,
@@ -162,8 +197,87 @@ class CriterionVersionsApi(VersionsView):
             reason=reason,
             base=base,
             by=cast(User, request.user),
+            meaning=meaning,
         )
         return Response(CriterionVersionOutput(row).data, status=_status(row.number > known))
+
+
+class VersionActionApi(ApiView):
+    """An action on one version of a text."""
+
+    permission_classes = [WritesTexts]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer 409 where the version was labelled, decided or followed by another one."""
+        if isinstance(exc, NotPossible):
+            exc = problem("not_possible", str(exc))
+        return super().handle_exception(exc)
+
+
+class GuidelineUndoApi(VersionActionApi):
+    """Undo of a guideline."""
+
+    @extend_schema(
+        operation_id="rubric_guideline_undo", request=None, responses={201: GuidelineOutput, **PROBLEMS}
+    )
+    def post(self, request: Request, rubric_id: int, number: int) -> Response:
+        """Write the text before this version again, as the next one. 409 once a rater labelled by it."""
+        version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+        row = guideline_undo(version=version, by=cast(User, request.user))
+        return Response(GuidelineOutput(row).data, status=status.HTTP_201_CREATED)
+
+
+class GuidelineDecideApi(VersionActionApi):
+    """A lead's decision on a guideline."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(
+        operation_id="rubric_guideline_decide",
+        request=MeaningInput,
+        responses={200: GuidelineOutput, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, rubric_id: int, number: int) -> Response:
+        """Say whether a version changed the wording only. 409 unless its author asks for it."""
+        version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+        only_wording = validated(MeaningInput, request.data)["meaning"] == "wording"
+        by = cast(User, request.user)
+        row = guideline_wording_decide(version=version, only_wording=only_wording, by=by)
+        return Response(GuidelineOutput(row).data)
+
+
+class CriterionVersionUndoApi(VersionActionApi):
+    """Undo of a criterion's text."""
+
+    @extend_schema(
+        operation_id="criterion_version_undo",
+        request=None,
+        responses={201: CriterionVersionOutput, **PROBLEMS},
+    )
+    def post(self, request: Request, key: str, number: int) -> Response:
+        """Write the texts before this version again, as the next one. 409 once a rater labelled by it."""
+        version = get_object_or_404(CriterionVersion, criterion__key=key, number=number)
+        row = criterion_undo(version=version, by=cast(User, request.user))
+        return Response(CriterionVersionOutput(row).data, status=status.HTTP_201_CREATED)
+
+
+class CriterionVersionDecideApi(VersionActionApi):
+    """A lead's decision on a criterion's text."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(
+        operation_id="criterion_version_decide",
+        request=MeaningInput,
+        responses={200: CriterionVersionOutput, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, key: str, number: int) -> Response:
+        """Say whether a version changed the wording only. 409 unless its author asks for it."""
+        version = get_object_or_404(CriterionVersion, criterion__key=key, number=number)
+        only_wording = validated(MeaningInput, request.data)["meaning"] == "wording"
+        by = cast(User, request.user)
+        row = criterion_wording_decide(version=version, only_wording=only_wording, by=by)
+        return Response(CriterionVersionOutput(row).data)
 
 
 def _status(created: bool) -> int:

@@ -5,6 +5,8 @@ from typing import Any
 from django import forms
 
 from common.problems import FieldProblem
+from labeling.rubric.core.meaning import Change
+from labeling.rubric.queries.label_counts import LabelCount
 
 LONGEST_TEXT = 50_000  # characters; a longer one would not be rendered as Markdown
 LONGEST_EXAMPLE = 2_000
@@ -28,9 +30,21 @@ class VersionForm(forms.Form):
     """Fields of every new version; `base` is the number of the version that was edited."""
 
     base = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    meaning = forms.ChoiceField(
+        required=False,
+        choices=[("wording", "Wording only"), ("new", "New meaning")],
+        widget=forms.RadioSelect,
+        label="What does the change do to the labels?",
+    )
     reason = forms.CharField(
         max_length=500, label="Reason", help_text="Saved with the version. Raters do not see it."
     )
+
+    texts: tuple[str, ...]
+
+    def __init__(self, *args: Any, at_stake: LabelCount, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.at_stake = at_stake
 
     def refuse(self, problem: FieldProblem) -> None:
         """Show a service's error at its field."""
@@ -42,18 +56,29 @@ class VersionForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Replace the browser's CR LF by LF."""
-        data = dict(super().clean() or {})
-        return {
+        data = {
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
-            for name, value in data.items()
+            for name, value in dict(super().clean() or {}).items()
         }
+        if self.at_stake.labels and not data.get("meaning") and self._changes(data):
+            self.add_error("meaning", "Say whether the labels go on counting.")
+        return data
+
+    def _changes(self, data: dict[str, Any]) -> bool:
+        return any(name in data and data[name] != self.initial[name] for name in self.texts)
+
+    @property
+    def change(self) -> Change:
+        """What the author says of the change; "" where no label is at stake."""
+        return self.cleaned_data["meaning"] if self.at_stake.labels else ""  # type: ignore[no-any-return]
 
 
 class GuidelineForm(VersionForm):
     """A rubric's guideline."""
 
     text = _text("Guideline", 22, needed=True, help_text="Markdown.")
-    field_order = ("text", "reason")
+    texts = ("text",)
+    field_order = ("text", "meaning", "reason")
 
 
 class CriterionTextForm(VersionForm):
@@ -64,4 +89,5 @@ class CriterionTextForm(VersionForm):
     guideline = _text("Guideline", 10, help_text="Markdown. Raters open it with the key g.")
     true_example = _text("Example of True", 3, limit=LONGEST_EXAMPLE)
     false_example = _text("Example of False", 3, limit=LONGEST_EXAMPLE)
-    field_order = ("question", "definition", "guideline", "true_example", "false_example", "reason")
+    texts = ("question", "definition", "guideline", "true_example", "false_example")
+    field_order = (*texts, "meaning", "reason")

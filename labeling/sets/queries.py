@@ -1,15 +1,16 @@
 """Chat sets with counts of chats and labels. The number of queries is constant."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
 from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import accounts_with, chats_shown, holdout_chats, reads_holdout
 
 
@@ -54,15 +55,18 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One chat of a set with its numbers of consensus answers and unresolved criteria."""
+    """One chat of a set: its labels, consensus answers, unresolved ones, and its jobs by id and name."""
 
     id: int
     external_id: str
     topic: str
     split: str
     messages: int
+    labels: int
+    raters: int
     answered: int
     unresolved: int
+    jobs: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +257,12 @@ def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[Ch
         .annotate(cells=Count("pk"), unresolved=Count("pk", filter=Q(state=Consensus.State.UNRESOLVED)))
     )
     answers = {row["chat"]: (row["cells"], row["unresolved"]) for row in counted}
+    chats = [member.chat_id for member in members]
+    labels, jobs = _label_counts(chat_set, chats), _jobs_of(chats)
     rows = []
     for member in members:
         cells_here, unresolved = answers.get(member.chat_id, (0, 0))
+        given, raters = labels.get(member.chat_id, (0, 0))
         rows.append(
             ChatRow(
                 id=member.chat_id,
@@ -263,11 +270,69 @@ def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[Ch
                 topic=member.chat.topic.name,
                 split=member.split,
                 messages=member.chat.message_count,
+                labels=given,
+                raters=raters,
                 answered=cells_here - unresolved,
                 unresolved=unresolved,
+                jobs=jobs.get(member.chat_id, ()),
             )
         )
     return rows
+
+
+def _label_counts(chat_set: ChatSet, chats: Collection[int]) -> dict[int, tuple[int, int]]:
+    """Count submitted labels and their raters by chat, on the criteria of the set's rubric."""
+    given = Label.objects.given().filter(chat__in=chats, criterion__rubric=chat_set.rubric_id)
+    counts = given.order_by().values_list("chat").annotate(Count("pk"), Count("rater", distinct=True))
+    return {chat: (labels, raters) for chat, labels, raters in counts}
+
+
+def _jobs_of(chats: Collection[int]) -> dict[int, list[tuple[int, str]]]:
+    """Return the labelling jobs of these chats, newest first."""
+    asked = Assignment.objects.filter(chat__in=chats).order_by("-job").distinct()
+    jobs: dict[int, list[tuple[int, str]]] = {}
+    for chat, pk, name in asked.values_list("chat", "job", "job__name"):
+        jobs.setdefault(chat, []).append((pk, name))
+    return jobs
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionLabels:
+    """The labels of a chat on one criterion, by rater, and the consensus, "" without labels that count."""
+
+    name: str
+    question: str
+    consensus: str
+    labels: Sequence[Label]
+
+
+def chat_labels(*, chat_set: ChatSet, chat: Chat) -> list[CriterionLabels]:
+    """Return a chat's labels by criterion of the set's rubric, in its order; three queries."""
+    criteria = chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)
+    ordered = criteria.order_by("dimension__position", "dimension_id", "position", "pk")
+    rows = list(ordered.prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number"))))
+    cells = Consensus.objects.filter(chat=chat, criterion__in=criteria)
+    states = dict(cells.values_list("criterion", "state"))
+    labels: dict[int, list[Label]] = {}
+    given = Label.objects.given().filter(chat=chat, criterion__in=criteria).select_related("rater")
+    for label in given.order_by("rater__name", "pk"):
+        labels.setdefault(label.criterion_id, []).append(label)
+    return [
+        CriterionLabels(
+            row.name, list(row.versions.all())[-1].question, states.get(row.pk, ""), labels.get(row.pk, ())
+        )
+        for row in rows
+    ]
+
+
+def chat_places(chat: Chat) -> list[ChatSetMember]:
+    """Return the sets that a chat is in, each with its split there."""
+    return list(ChatSetMember.objects.filter(chat=chat).select_related("chat_set").order_by("chat_set__name"))
+
+
+def chat_jobs(chat: Chat) -> Sequence[tuple[int, str]]:
+    """Return the labelling jobs of a chat by id and name, newest first."""
+    return _jobs_of([chat.pk]).get(chat.pk, ())
 
 
 def demo_notices(*, chat_set: ChatSet) -> list[str]:

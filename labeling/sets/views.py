@@ -15,6 +15,9 @@ from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.sets.queries import (
     TopicRow,
+    chat_jobs,
+    chat_labels,
+    chat_places,
     chat_rows,
     demo_notices,
     dropped_notices,
@@ -68,6 +71,26 @@ def set_kind(request: HttpRequest, set_id: int) -> HttpResponse:
     context = {"chat_set": chat_set, "choices": choices, "chosen": chosen, "problem": problem}
     context["changeable"] = any(not (choice.current or choice.refusal) for choice in choices)
     return render(request, "labeling/sets/kind.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def set_chat(request: HttpRequest, set_id: int, chat_id: int) -> HttpResponse:
+    """One chat of a set: transcript, labels, jobs, and the sets and splits that it is in."""
+    chat_set = get_object_or_404(ChatSet.objects.select_related("rubric"), pk=set_id)
+    members = set_members(chat_set=chat_set, user=request.user)
+    member = get_object_or_404(members, chat=chat_id)
+    context = {
+        "chat_set": chat_set,
+        "member": member,
+        "chat": member.chat,
+        "rows": chat_labels(chat_set=chat_set, chat=member.chat),
+        "places": chat_places(member.chat),
+        "jobs": chat_jobs(member.chat),
+        "before": members.filter(position__lt=member.position).last(),
+        "after": members.filter(position__gt=member.position).first(),
+    }
+    return render(request, "labeling/sets/chat.html", context)
 
 
 def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:

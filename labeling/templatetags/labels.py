@@ -77,14 +77,14 @@ def human_chip(value: Any) -> SafeString:
 
 
 @register.simple_tag
-def status_chip(status: Any, tier: str = "") -> SafeString:
-    """Show the status of a criterion or a run; a subjective criterion is directional only."""
+def status_chip(status: Any, tier: str = "", words: str = "") -> SafeString:
+    """Show the status of a criterion or a run, or these words; a subjective criterion is directional only."""
     if not status:
         return SafeString("")
-    css_class, words = STATUSES.get(
+    css_class, usual = STATUSES.get(
         "directional" if tier == "subjective" else str(status), ("few", readable(status))
     )
-    return format_html('<span class="status {}">{}</span>', css_class, words)
+    return format_html('<span class="status {}">{}</span>', css_class, words or usual)
 
 
 @register.filter

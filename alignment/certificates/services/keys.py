@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from django.conf import settings
 
-from common.problems import InputProblem
+from common.problems import OPERATOR, InputProblem
 
 
 def signing_key() -> Ed25519PrivateKey:
@@ -28,14 +28,21 @@ def signing_key() -> Ed25519PrivateKey:
             _make(path)
         text = path.read_bytes()
     except OSError as error:
-        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path}: {error.strerror}") from None
+        raise _unusable(f"{path}: {error.strerror}") from None
     try:
         key = load_pem_private_key(text, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path} is not an Ed25519 private key without a password")
+        raise _unusable(f"{path} is not an Ed25519 private key without a password")
     return key
+
+
+def _unusable(problem: str) -> InputProblem:
+    return InputProblem(
+        f"the signing key cannot be used: {problem}. Ask {OPERATOR} to correct it",
+        settings=("LACE_CERTIFICATE_KEY",),
+    )
 
 
 def _make(path: Path) -> None:

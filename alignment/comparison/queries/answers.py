@@ -299,13 +299,14 @@ def _questions(scope: Scope, answered: Iterable[AnsweredVersion]) -> dict[int, Q
     counted = {one.version for one in answered if only is None or one.rater in only}
     # Counted labels answer one question: take its newest version.
     versions = CriterionVersion.objects.filter(pk__in=counted).order_by("number")
-    labelled = {row.criterion_id: (row.content_hash, row.number) for row in versions}
+    labelled = {row.criterion_id: row for row in versions}
     return {row.pk: _question(judged.get(row.pk), labelled.get(row.pk)) for row in scope.criteria}
 
 
-def _question(judged: CriterionVersion | None, labelled: tuple[str, int] | None) -> Questions:
-    same = judged.content_hash == labelled[0] if judged and labelled else None
-    return Questions(judged.number if judged else None, labelled[1] if labelled else None, same)
+def _question(judged: CriterionVersion | None, labelled: CriterionVersion | None) -> Questions:
+    # The same words, or others that mean the same.
+    same = judged.asks_as(labelled) if judged and labelled else None
+    return Questions(judged.number if judged else None, labelled.number if labelled else None, same)
 
 
 def _at_random(inclusion: Inclusion | None, human: Codes) -> bool:

@@ -89,14 +89,19 @@ def _other_questions(choice: LeagueChoice, human: ReportData) -> list[str]:
     """Return the keys of criteria whose text differs between a judge and the labels."""
     label_version = {one.spec.key: one.questions.labels for one in human.criteria}
     versions = CriterionVersion.objects.filter(criterion__in=choice.scope.criteria)
-    label_text = {
-        key: content
-        for key, number, content in versions.values_list("criterion__key", "number", "content_hash")
-        if label_version[key] == number
+    labelled = {
+        row.criterion.key: row
+        for row in versions.select_related("criterion")
+        if label_version[row.criterion.key] == row.number
     }
     prompts = JudgePrompt.objects.filter(judge__in=[run.judge_id for run in choice.runs])
-    judge_texts = prompts.values_list("criterion__key", "criterion_version__content_hash").distinct()
-    return sorted({key for key, text in judge_texts.order_by() if label_text.get(key, text) != text})
+    judged = CriterionVersion.objects.filter(pk__in=prompts.values("criterion_version"))
+    others = {
+        row.criterion.key
+        for row in judged.select_related("criterion")
+        if row.criterion.key in labelled and not row.asks_as(labelled[row.criterion.key])
+    }
+    return sorted(others)
 
 
 def _priced(group: Group, prices: Mapping[int, float | None]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from common.problems import FieldProblem
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Tier
 from labeling.rubric.core.redesign import MOST, REASON_LIMIT, SIZES, Kind, Redesign, successor_of
 from labeling.rubric.core.rubric import CRITERION_KEY, CRITERION_KEY_LIMIT
+from labeling.rubric.forms import LONGEST_EXAMPLE, LONGEST_TEXT
+from labeling.rubric.queries.versions import TEXTS
 
 LONGEST_QUESTION = 2_000
 LONGEST_DEFINITION = 10_000
@@ -18,10 +20,11 @@ PREFIX = "into"
 ANSWERS = [("True", "True"), ("False", "False")]
 
 
-def _text(label: str, rows: int, limit: int, help_text: str = "") -> forms.CharField:
+def _text(label: str, rows: int, limit: int, help_text: str = "", *, needed: bool = True) -> forms.CharField:
     return forms.CharField(
         label=label,
         max_length=limit,
+        required=needed,
         strip=False,
         help_text=help_text,
         widget=forms.Textarea(attrs={"rows": rows}),
@@ -41,6 +44,9 @@ class QuestionForm(forms.Form):
         error_messages={"invalid": "Lower-case letters, digits and _ only, letter first."},
         widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
     )
+    guideline = _text("Guideline", 6, LONGEST_TEXT, "Markdown, for raters only.", needed=False)
+    true_example = _text("Example of True", 2, LONGEST_EXAMPLE, needed=False)
+    false_example = _text("Example of False", 2, LONGEST_EXAMPLE, needed=False)
     dimension = forms.ChoiceField(label="Dimension")
     tier = forms.ChoiceField(label="Tier", choices=Tier.choices)
     passes_when = forms.ChoiceField(label="Passes when", choices=ANSWERS)
@@ -64,10 +70,11 @@ class QuestionForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Replace the browser's CR LF by LF, as stored texts have it."""
         data = dict(super().clean() or {})
+        for name in TEXTS:
+            data[name] = data.get(name, "x").replace("\r\n", "\n")
         for name in ("question", "definition"):
-            if not (text := data.get(name, "x").replace("\r\n", "\n")).strip():
+            if not data[name].strip():
                 self.add_error(name, "This field is required.")
-            data[name] = text
         return data
 
     @property
@@ -101,14 +108,14 @@ class ConfirmForm(forms.Form):
 
 
 class Questions:
-    """The new questions of one redesign, prefilled from the old ones or as posted."""
+    """The new questions of one redesign, prefilled from the first of the old ones or as posted."""
 
     def __init__(
         self, kind: Kind, olds: Sequence[Criterion], newest: CriterionVersion, data: QueryDict | None = None
     ) -> None:
         self.kind, self.olds = kind, tuple(olds)
         self._dimensions = dict(Dimension.objects.values_list("key", "name"))
-        self._start = _start(kind, olds[0], newest)
+        self._start = _start(olds[0], newest)
         self.sizes = SIZES[kind][1]
         initial = [self._start] * self.least
         self.formset = self._formset(data=data) if data else self._formset(initial=initial)
@@ -169,7 +176,7 @@ class Questions:
         return kind(prefix=PREFIX, form_kwargs=more, **options)
 
 
-def _start(kind: Kind, old: Criterion, newest: CriterionVersion) -> dict[str, Any]:
+def _start(old: Criterion, newest: CriterionVersion) -> dict[str, Any]:
     start = {
         "dimension": old.dimension.key,
         "tier": old.tier,
@@ -177,8 +184,7 @@ def _start(kind: Kind, old: Criterion, newest: CriterionVersion) -> dict[str, An
         "allow_na": newest.allow_na,
         "passes_when": str(newest.passes_when),
     }
-    texts = {"question": newest.question, "definition": newest.definition}
-    return start | (texts if kind == "replace" else {})
+    return start | {name: getattr(newest, name) for name in TEXTS}
 
 
 def _typed(form: forms.Form) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from alignment.prompts.redesign.services import redesign_carry_out
 from common.access import permission_or_404
 from common.problems import FieldProblem
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.rubric.core.redesign import KINDS, Kind, Redesign
 from labeling.rubric.queries.lineage import lineage_of
 from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
@@ -71,9 +71,11 @@ def _chosen(criterion: Criterion, others: Sequence[Criterion], request: HttpRequ
 
 def _steps(request: HttpRequest, kind: Kind, olds: list[Criterion], context: dict[str, Any]) -> HttpResponse:
     step = request.POST.get("step", "")
-    newest = olds[0].versions.latest("number")
-    questions = Questions(kind, olds, newest, request.POST if step and kind != "retire" else None)
-    context["questions"] = questions
+    versions = CriterionVersion.objects.filter(criterion__in=olds).order_by("number")
+    newest = {row.criterion_id: row for row in versions}
+    data = request.POST if step and kind != "retire" else None
+    questions = Questions(kind, olds, newest[olds[0].pk], data)
+    context |= {"questions": questions, "old_texts": [(row, newest[row.pk]) for row in olds]}
     if step in ("add", "less", "edit"):
         questions.resized({"add": 1, "less": -1}.get(step, 0))
     elif kind == "retire" or (step in ("preview", "confirm") and questions.is_valid()):

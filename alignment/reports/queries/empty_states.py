@@ -79,6 +79,9 @@ def _of_run(
         return EmptyState(
             title, "Results cover the verdicts received up to now and will change.", "Open the run", run_url
         )
+    if run.state == Run.State.CANCELLED and run.coverage:
+        text = "Results cover the chats judged until then, and will not change."
+        return EmptyState(f"Run {run.standing[:1].lower()}{run.standing[1:]}", text, "Open the run", run_url)
     rows = report["criteria"]
     if all(row["unlabelled"] == report["chats"] for row in rows):
         url = plan_url(replace(scope, topic="", since=None, until=None))

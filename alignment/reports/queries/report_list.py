@@ -16,7 +16,7 @@ from alignment.models.reports import Report
 from alignment.reports.queries.headline import status_counts
 from alignment.reports.queries.reports import report_pin
 from evaluation.models.runs import FINISHED, Run
-from evaluation.runs.queries.runs import RunFilter, run_list, run_rows
+from evaluation.runs.queries.runs import KINDS, RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -34,6 +34,7 @@ STATUSES = (  # status, css class of its chip, words
 NOT_COMPUTED = "Not computed yet"
 IN_PROGRESS = "Run in progress"
 NO_CRITERION = "No criterion was judged"
+KIND = "evaluations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +49,25 @@ class RunStatus:
     reason: str = ""
 
 
-def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, Any]:
+def report_list(choice: RunChoice, *, user: User | AnonymousUser, kind: str = KIND) -> dict[str, Any]:
     """Return the template context of the reports page, in a constant number of queries.
+
+    `kind` : one of runs.KINDS; the runs of regression tests are listed apart.
 
     Only users who can see the holdout get the status of each run's criteria. Others find it in each report.
     """
-    newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine))[:SHOWN])
+    newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine, purpose=kind))[:SHOWN])
     versions = versions_of(newest)
     runs = [run for run in newest if choice.fits(run, versions)]
-    statuses = run_statuses(runs) if reads_holdout(user=user) else {}
+    # What test runs show is on the page of their test.
+    statuses = run_statuses(runs) if reads_holdout(user=user) and kind == KIND else {}
     sets = list(_sets())
     return {
         "runs": _run_rows(runs, versions, statuses),
         "shows_status": bool(statuses),
-        "filters": _filters(choice, sets, versions.values()),
+        "filters": [*_filters(choice, sets, versions.values()), {"name": "purpose", "hidden": kind}],
+        "kind": kind,
+        "kinds": [(key, KINDS[key][0]) for key in (KIND, "tests")],
         "narrowed": choice.narrows,
         "chosen_set": choice.set_id,
         "sets": [_set_row(row) for row in sets],

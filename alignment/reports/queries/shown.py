@@ -24,13 +24,14 @@ from alignment.reports.queries.reports import (
     report_pin,
 )
 from alignment.reports.queries.stored import may_see
-from evaluation.models.runs import EVALUATIONS, FINISHED, Run
+from evaluation.models.runs import EVALUATIONS, Run
 from labeling.models.people import User
 
 # Chats × criteria that are compared while a reader waits: some six seconds.
 MOST_ANSWERS = 1_000_000
-# The newest runs, whose reports workers keep up to date.
+# The newest runs, whose reports workers keep up to date, and those that get a first report when they end.
 RUNS_REFRESHED = 20
+RUNS_COMPUTED = 100
 # Labels arrive one by one: a report is refreshed for them at most once in this time, a large one less often.
 REFRESH_AFTER = timedelta(seconds=60)
 REFRESH_AFTER_PER_ANSWER = timedelta(milliseconds=1)
@@ -114,15 +115,17 @@ def _newest_stored(scope: Scope, user: User | AnonymousUser) -> Report | None:
 
 
 def stale_runs() -> list[Run]:
-    """Return the newest finished runs whose report has to be refreshed, newest first.
+    """Return the newest runs that ended and whose report has to be computed, newest first.
 
     They have none yet, or labels, texts or rules have changed since a while.
     """
-    finished = Run.objects.filter(state__in=FINISHED, purpose__in=EVALUATIONS)
-    runs = list(finished.select_related("judge", "chat_set").order_by("-pk")[:RUNS_REFRESHED])
+    ended = Run.objects.filter(finished_at__isnull=False, purpose__in=EVALUATIONS)
+    runs = list(ended.select_related("judge", "chat_set").order_by("-pk")[:RUNS_COMPUTED])
     scopes = {run.pk: Scope(run.chat_set, run) for run in runs}
     stored = _newest_pins(scopes.values())
-    return [run for run in runs if _is_due(scopes[run.pk], stored)]
+    return [
+        run for n, run in enumerate(runs) if _is_due(scopes[run.pk], stored, refreshed=n < RUNS_REFRESHED)
+    ]
 
 
 def _newest_pins(scopes: Iterable[Scope]) -> Mapping[str, Sequence[Any]]:
@@ -134,10 +137,12 @@ def _newest_pins(scopes: Iterable[Scope]) -> Mapping[str, Sequence[Any]]:
     return {subject: about for subject, *about in rows.values_list(*columns)}
 
 
-def _is_due(scope: Scope, stored: Mapping[str, Sequence[Any]]) -> bool:
+def _is_due(scope: Scope, stored: Mapping[str, Sequence[Any]], *, refreshed: bool) -> bool:
     about = stored.get(subject_of(scope, Report.Kind.REPORT))
     if about is None:
         return True
+    if not refreshed:
+        return False
     pin, created_at, chats = about
     pause = REFRESH_AFTER + REFRESH_AFTER_PER_ANSWER * (chats or 0) * len(scope.criteria)
     return bool(created_at < timezone.now() - pause and pin != report_pin(scope))

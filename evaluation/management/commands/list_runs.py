@@ -14,7 +14,7 @@ class Command(WorkbenchCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         rows = run_rows(list(run_list().order_by("id")))
         lines = [
-            f"{row.id:>5}  {row.state_label:<20} {row.set:<24} {row.engine or row.kind:<11} "
+            f"{row.id:>5}  {row.standing:<26} {row.set:<24} {row.engine or row.kind:<11} "
             f"{row.verdicts:>7,} verdicts, {row.unparsed:,} unparsed  {row.judge}"
             for row in rows
         ]

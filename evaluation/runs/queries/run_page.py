@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from common.problems import OPERATOR
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, error_in_words
 from evaluation.runs.queries.hold_ups import just_enqueued
 from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
@@ -129,22 +130,29 @@ def next_step(run: Run) -> str:
 
 _STEPS = (
     (
-        ("another endpoint", "settings name"),
-        "Set OPENAI_BASE_URL to this judge's endpoint, restart the worker, then resume.",
+        ("another endpoint", "settings name", "server is set to", "endpoint's address"),
+        f"Ask {OPERATOR} to set this judge's endpoint and restart the workers, then resume.",
     ),
-    (("lace_prices",), "Add the model's price to that file, restart the worker, then resume."),
+    (
+        ("price file", "lace_prices"),
+        f"Ask {OPERATOR} to add the model's price and restart the workers, then resume.",
+    ),
     (
         ("budget",),
         "Resume with a larger budget. Stored answers are not paid for again.",
     ),
-    (("401", "403", "api key", "key"), "Check OPENAI_API_KEY, restart the worker, then resume."),
+    (
+        ("401", "403", "api key", "key"),
+        f"Ask {OPERATOR} to check the endpoint's key and restart the workers, then resume.",
+    ),
     (
         ("404", "model"),
         "Correct the model's name in the judge profile and start a new run. This judge cannot change.",
     ),
     (
         ("429", "rate"),
-        "The endpoint's rate limit is reached. Wait or lower LACE_REQUESTS_PER_MINUTE, then resume.",
+        "The endpoint's rate limit is reached. Wait and resume; "
+        f"{OPERATOR} can also set fewer requests a minute.",
     ),
     (
         ("reach", "connect", "timed out", "timeout"),

@@ -1,18 +1,19 @@
 """Runs as lists and pages show them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from common.inbox.subjects import Subject
 from evaluation.models.judges import Engine
-from evaluation.models.runs import Run, Verdict, error_in_words
+from evaluation.models.runs import EVALUATIONS, TESTS, Run, error_in_words
+from evaluation.runs.queries.verdict_counts import verdict_counts
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
@@ -20,6 +21,12 @@ OUTSIDE = "outside"
 LONGEST_ID = 18  # digits that every database takes for an id
 WEAK_JUDGE = "demonstration model, a weak judge"
 DEMO_VERDICTS = "verdicts written for this demo"
+# The page lists these apart from each other: key → words, purposes.
+KINDS: Mapping[str, tuple[str, Collection[str]]] = {
+    "evaluations": ("Evaluations", EVALUATIONS),
+    "tests": ("Test runs", TESTS),
+    "tries": ("Tries from the editor", (Run.Purpose.TRY,)),
+}
 
 
 def id_of(text: str) -> int | None:
@@ -41,6 +48,7 @@ class RunRow:
     model: str
     state: str
     state_label: str
+    coverage: str
     error: str
     total: int
     done: int
@@ -68,9 +76,19 @@ class RunRow:
         return ", ".join(part for part in [*parts, "batch" if self.mode == "batch" else ""] if part)
 
     @property
+    def standing(self) -> str:
+        """Return the state with the coverage, as the run itself says it."""
+        return f"{self.state_label}: {self.coverage}" if self.coverage else self.state_label
+
+    @property
     def active(self) -> bool:
         """Return whether units may still be in work."""
         return self.state == Run.State.RUNNING
+
+    @property
+    def cancelled(self) -> bool:
+        """Return whether somebody ended the run before its last unit."""
+        return self.state == Run.State.CANCELLED
 
     @property
     def ended(self) -> bool:
@@ -90,7 +108,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs a list shows; "" is all of them. `engine` is "outside" for imported judges."""
+    """Which runs a list shows; "" is all of them. `engine` is "outside" for imported judges.
+
+    `purpose` is one of a run, or a kind of KINDS.
+    """
 
     state: str = ""
     set: str = ""
@@ -100,7 +121,14 @@ class RunFilter:
     @property
     def narrows(self) -> bool:
         """Return whether any run is excluded."""
-        return bool(self.state or self.set or self.engine or self.purpose)
+        return bool(self.state or self.set or self.engine)
+
+
+def kind_of(purpose: str) -> str:
+    """Return the kind of KINDS that a purpose in an address belongs to; evaluations for anything else."""
+    if purpose in KINDS:
+        return purpose
+    return next((key for key, (_, purposes) in KINDS.items() if purpose in purposes), "evaluations")
 
 
 def runs_open_to(user: User | AnonymousUser) -> QuerySet[Run]:
@@ -128,11 +156,13 @@ def run_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
 def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = None) -> QuerySet[Run]:
     """Return runs, newest first, with what a row needs; unknown filter values are ignored.
 
-    Tries are listed only if the filter selects them.
+    Tries are listed only if the filter selects them. Its purpose may also name a kind of KINDS.
     """
     runs = Run.objects.select_related("judge", "chat_set") if among is None else among
     runs, only = runs.order_by("-id"), only or RunFilter()
-    if only.purpose in Run.Purpose.values:
+    if only.purpose in KINDS:
+        runs = runs.filter(purpose__in=KINDS[only.purpose][1])
+    elif only.purpose in Run.Purpose.values:
         runs = runs.filter(purpose=only.purpose)
     else:
         runs = runs.exclude(purpose=Run.Purpose.TRY)
@@ -152,7 +182,7 @@ def run_filters(only: RunFilter) -> list[dict[str, Any]]:
         _filter("state", "Status", only.state, list(Run.State.choices)),
         _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
         _filter("engine", "Engine", only.engine, [(name, name) for name in (*Engine.values, OUTSIDE)]),
-        _filter("purpose", "Purpose", only.purpose, list(Run.Purpose.choices)),
+        {"name": "purpose", "hidden": only.purpose},
     ]
 
 
@@ -168,19 +198,9 @@ def _filter(name: str, label: str, chosen: str, options: Sequence[tuple[Any, Any
 
 
 def run_rows(runs: Sequence[Run]) -> list[RunRow]:
-    """Return rows of these runs; two queries for any number of verdicts."""
-    counts: dict[int, dict[str, Any]] = {
-        row["run"]: dict(row)
-        for row in Verdict.objects.filter(run__in=[run.pk for run in runs])
-        .values("run")
-        .annotate(
-            all=Count("id"),
-            unparsed=Count("id", filter=Q(state=Verdict.State.UNPARSED)),
-            no_verdict=Count("id", filter=~Q(state=Verdict.State.READ)),
-        )
-        .order_by()
-    }
-    return [_row(run, counts.get(run.pk, {"all": 0, "unparsed": 0, "no_verdict": 0})) for run in runs]
+    """Return rows of these runs; one query for those that have not ended."""
+    counts = verdict_counts(runs)
+    return [_row(run, counts[run.pk]) for run in runs]
 
 
 def run_notices(run: Run) -> tuple[str, ...]:
@@ -193,7 +213,7 @@ def run_notices(run: Run) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _row(run: Run, count: dict[str, Any]) -> RunRow:
+def _row(run: Run, count: dict[str, int]) -> RunRow:
     judge = run.judge
     return RunRow(
         id=run.pk,
@@ -206,6 +226,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         model=judge.model,
         state=run.state,
         state_label=run.get_state_display(),
+        coverage=run.coverage,
         error=error_in_words(run.error),
         total=run.units_total,
         done=run.units_done,

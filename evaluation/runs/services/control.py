@@ -13,6 +13,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run
+from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.services.runs import RunChoice, RunRefused, budget_change, run_start
 from evaluation.runs.worker.batch import batches_stop
 from evaluation.runs.worker.enqueue import run_enqueue
@@ -88,6 +89,7 @@ def run_cancel(*, run: Run, by: User | None, why: str = "") -> Run:
     """End a run permanently; its verdicts stay. `why` replaces the user's name. Raises RunRefused."""
     locked = _locked(run, "cancelled", CANCELLABLE)
     locked.finished_at = timezone.now()
+    locked.verdict_counts = verdicts_counted([locked.pk])[locked.pk]
     _set(locked, Run.State.CANCELLED, error=why or f"cancelled by {_who(by)}")
     return locked
 
@@ -105,7 +107,7 @@ def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:
 
 def _set(run: Run, state: Run.State, *, error: str) -> None:
     run.state, run.error = state, error
-    run.save(update_fields=["state", "error", "finished_at"])
+    run.save(update_fields=["state", "error", "finished_at", "verdict_counts"])
     batches_stop(run)
 
 

@@ -16,6 +16,7 @@ from common.problems import FieldProblem, ImportProblem, InputProblem, shown
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.runs.core.imported import MODULUS, VerdictLine, verdict_line_of
+from evaluation.runs.queries.verdict_counts import verdicts_counted
 from labeling.chats.queries import chat_set_named, criteria_of_set
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.people.services.audit import audit_command
@@ -74,6 +75,8 @@ def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> Verdict
         new = {name: run for name, (run, created) in runs.items() if created}
         if new:
             _store(path, chat_set, new)
+            for pk, counts in verdicts_counted([run.pk for run in new.values()]).items():
+                Run.objects.filter(pk=pk).update(verdict_counts=counts)
         verdicts = sum(contents[name].verdicts for name in new)
         ids = {"runs": sorted(run.pk for run, _ in runs.values()), "new_runs": len(new)}
         audit_command(what="verdicts", path=path, obj=chat_set, created=verdicts, **ids)

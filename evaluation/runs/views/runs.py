@@ -16,7 +16,15 @@ from evaluation.runs.queries.engine_stats import run_engine_stats
 from evaluation.runs.queries.ledger import run_ledger
 from evaluation.runs.queries.progress import run_progress
 from evaluation.runs.queries.redact_errors import redact_errors
-from evaluation.runs.queries.runs import RunFilter, run_filters, run_notices, run_rows, runs_open_to
+from evaluation.runs.queries.runs import (
+    KINDS,
+    RunFilter,
+    kind_of,
+    run_filters,
+    run_notices,
+    run_rows,
+    runs_open_to,
+)
 from evaluation.runs.queries.runs import run_list as all_runs
 from evaluation.runs.services.control import (
     CANCELLABLE,
@@ -42,7 +50,11 @@ CONTROL = Control(
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first, filtered by the address."""
-    only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine", "purpose")))
+    state, chat_set, engine, purpose = (
+        request.GET.get(name, "") for name in ("state", "set", "engine", "purpose")
+    )
+    kind = kind_of(purpose)
+    only = RunFilter(state, chat_set, engine, purpose or kind)
     page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
         request.GET.get("page")
     )
@@ -54,6 +66,8 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "runs": rows,
         "filters": run_filters(only) if rows or only.narrows else [],
         "narrows": only.narrows,
+        "kind": kind,
+        "kinds": [(key, words) for key, (words, _) in KINDS.items()],
         "active": any(row.active for row in rows),
     }
     return render(request, "evaluation/runs/list.html", context)

@@ -15,6 +15,7 @@ from common.inbox.services import Kind, inbox_add
 from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.costs import cost_sums, costs_of
+from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load, texts_check
 from evaluation.runs.worker.process_units import Plan, Trouble, process_units
@@ -86,10 +87,11 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
         run.error = trouble
         if run.state == Run.State.PAUSED:
             tell_paused([run])
-    paid = _paid(run)
-    for name, value in paid.items():
+    ended = run.finished_at is not None
+    counted = _paid(run) | {"verdict_counts": verdicts_counted([run.pk])[run.pk] if ended else None}
+    for name, value in counted.items():
         setattr(run, name, value)
-    run.save(update_fields=["state", "error", "finished_at", *paid])
+    run.save(update_fields=["state", "error", "finished_at", *counted])
 
 
 def tell_paused(runs: Iterable[Run]) -> None:
@@ -115,6 +117,7 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
             state=Run.State.RUNNING,
             error="",
             finished_at=None,
+            verdict_counts=None,
             units_failed=F("units_failed") - reopened,
             options=run.options | {ON_WORKER: on_worker},
             rung_at=None,

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django.conf import settings
 
-from common.problems import InputProblem
+from common.problems import OPERATOR, InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.endpoints.queries import model_profiles
 from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
@@ -46,12 +46,13 @@ def endpoint_check(run: Run, endpoint: Endpoint) -> None:
     if endpoint.id == begun:
         return
     names = (
-        f"run {run.pk} began at {endpoint_name(begun)}, but the settings name {endpoint_name(endpoint.id)}"
+        f"run {run.pk} began at {endpoint_name(begun)}, but the server is set to {endpoint_name(endpoint.id)}"
     )
     if endpoint.embedded and begun.startswith("embedded:"):
         names = f"run {run.pk} began with another endpoint: an older file of the embedded model"
     raise EndpointChanged(
-        f"{names}. Set OPENAI_BASE_URL and OPENAI_API_KEY back and restart the workers, or start a new run"
+        f"{names}. Ask {OPERATOR} to set the endpoint back and restart the workers, or start a new run",
+        settings=("OPENAI_BASE_URL", "OPENAI_API_KEY"),
     )
 
 

@@ -97,7 +97,7 @@ def _plan(request: Request) -> Plan:
     endpoint = current_endpoint()
     if endpoint.id != request.endpoint:
         begun, now = endpoint_name(request.endpoint), endpoint_name(endpoint.id)
-        raise EndpointChanged(f"this request began at {begun}, but the settings name {now}")
+        raise EndpointChanged(f"this request began at {begun}, but the server is set to {now}")
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     groups = {0: Group((), Setup("direct", {"direct": sampling}))}
     return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)

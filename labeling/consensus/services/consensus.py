@@ -46,13 +46,19 @@ def consensus_follow(*, version: CriterionVersion) -> None:
     """
     earlier = CriterionVersion.objects.filter(criterion=version.criterion_id, number__lt=version.number)
     before = earlier.order_by("-number").first()
-    same_again = before is None or before.content_hash == version.content_hash
-    if same_again or not earlier.filter(content_hash=version.content_hash).exists():
+    same_again = before is None or before.meaning == version.meaning
+    if same_again or not earlier.filter(meaning=version.meaning).exists():
         return
-    for criterion in criteria_lock(criterion_ids=[version.criterion_id]):
+    consensus_recount(criterion_ids=[version.criterion_id])
+
+
+@transaction.atomic
+def consensus_recount(*, criterion_ids: Collection[int]) -> None:
+    """Recompute these criteria on all chats, after other versions of their texts count."""
+    for criterion in criteria_lock(criterion_ids=criterion_ids):
         _refresh_all(criterion, [row.pk for row in _counting([criterion])])
     # Without labels nothing changed, and its generated prompt may go on following the text.
-    labelled = Criterion.objects.filter(pk=version.criterion_id, labels_seq__gt=0)
+    labelled = Criterion.objects.filter(pk__in=criterion_ids, labels_seq__gt=0)
     labelled.update(labels_seq=F("labels_seq") + 1)
 
 
@@ -66,7 +72,7 @@ class _Counting(NamedTuple):
 
 def _counting(criteria: list[int]) -> list[_Counting]:
     other = CriterionVersion.objects.filter(criterion=OuterRef("criterion")).exclude(
-        content_hash=OuterRef("content_hash")
+        meaning=OuterRef("meaning")
     )
     counting = counting_versions().filter(criterion__in=criteria).annotate(asked_otherwise=Exists(other))
     return [_Counting(*row) for row in counting.values_list("pk", "criterion_id", "asked_otherwise")]

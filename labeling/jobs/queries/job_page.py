@@ -9,10 +9,17 @@ from django.utils import timezone
 
 from labeling.consensus.core.dropped import DroppedLabels
 from labeling.consensus.queries import dropped_labels
-from labeling.jobs.queries.jobs import MS_A_MINUTE, Teammate, job_counts, missing_of, team_of
+from labeling.jobs.queries.jobs import (
+    MS_A_MINUTE,
+    Teammate,
+    is_complete,
+    job_counts,
+    missing_of,
+    team_of,
+)
 from labeling.jobs.queries.unreachable import unavailable_raters, unreachable_labels
 from labeling.models.chats import ChatSet
-from labeling.models.labels import EXPIRED, Assignment, Label, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
 
@@ -97,6 +104,10 @@ class JobPage:
     # Raters who have not finished the calibration round before this job, or this round.
     missing: Sequence[str]
     team: int
+    # Whether an open job has every label that raters can give.
+    complete: bool = False
+    # Answers of the job on which its raters are tied.
+    unresolved: int = 0
 
     @property
     def finished(self) -> int:
@@ -112,6 +123,8 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     rows = Assignment.objects.filter(job=job).order_by()
     given_back = rows.filter(state=State.SKIPPED).exclude(skip_reason=EXPIRED)
     submitted, wanted = job_counts(jobs=[job.pk]).get(job.pk, (0, 0))
+    unreachable = unreachable_labels(jobs=[job]).get(job.pk, 0) if submitted < wanted else 0
+    complete = is_complete(job.state, submitted, wanted, unreachable)
     team = team_of(raters=job.raters.all(), group=job.group)
     calibrates = job.chat_set.kind == ChatSet.Kind.CALIBRATION
     first = job if calibrates else job.calibration
@@ -119,7 +132,7 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     return JobPage(
         submitted=submitted,
         wanted=wanted,
-        unreachable=unreachable_labels(jobs=[job]).get(job.pk, 0) if submitted < wanted else 0,
+        unreachable=unreachable,
         raters=_raters(job, team, rows),
         sets=_sets(job, rows, submitted, wanted),
         topics=_topics(rows, labels_a_pattern=job.overlap),
@@ -129,7 +142,15 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
         dropped=_dropped(job, rows),
         missing=missing_of(job=first, team=team) if first else (),
         team=len(team),
+        complete=complete,
+        unresolved=_unresolved(job, rows) if complete or job.state == LabelingJob.State.CLOSED else 0,
     )
+
+
+def _unresolved(job: LabelingJob, rows: QuerySet[Assignment]) -> int:
+    """Return the number of answers on the job's chats on which raters are tied."""
+    tied = Consensus.objects.filter(state=Consensus.State.UNRESOLVED, criterion__in=job.criteria.all())
+    return tied.filter(criterion__state="active", chat__in=rows.values("chat")).count()
 
 
 def _dropped(job: LabelingJob, rows: QuerySet[Assignment]) -> list[DroppedLabels]:

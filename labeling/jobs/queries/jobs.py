@@ -48,6 +48,8 @@ class JobRow:
     wanted: int
     # Wanted labels that nobody can give.
     unreachable: int
+    # Whether an open job has every label that raters can give.
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:
     }
 
 
+def is_complete(state: str, submitted: int, wanted: int, unreachable: int) -> bool:
+    """Return whether an open job has every label that raters can give."""
+    return state == LabelingJob.State.OPEN and submitted > 0 and submitted + unreachable >= wanted
+
+
 def _job_row(job: LabelingJob, submitted: int, wanted: int, unreachable: int) -> JobRow:
     late = job.due_at is not None and job.due_at < timezone.now()
     return JobRow(
@@ -116,6 +123,7 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int, unreachable: int) ->
         submitted=submitted,
         wanted=wanted,
         unreachable=unreachable,
+        complete=is_complete(job.state, submitted, wanted, unreachable),
     )
 
 

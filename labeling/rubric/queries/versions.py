@@ -29,12 +29,12 @@ class TextChange:
 
 def guideline_versions(*, rubric: Rubric) -> list[RubricGuideline]:
     """Return all versions of a rubric's guideline, newest first."""
-    return list(rubric.guidelines.select_related("created_by").order_by("-number"))
+    return list(rubric.guidelines.select_related("created_by", "wording_by").order_by("-number"))
 
 
 def criterion_versions(*, criterion: Criterion) -> list[CriterionVersion]:
     """Return all versions of a criterion, newest first."""
-    return list(criterion.versions.select_related("created_by").order_by("-number"))
+    return list(criterion.versions.select_related("created_by", "wording_by").order_by("-number"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from django.db import transaction
 
 from common.problems import FieldProblem
-from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.people.services.audit import audit
-from labeling.rubric.core.rubric import version_hash
+from labeling.rubric.core.meaning import Change
 from labeling.rubric.queries.guidelines import guideline_in_force
+from labeling.rubric.services.versions import RULE, claim_of, version_add
+from labeling.rubric.services.wording import rubric_means_anew
 
 
 class EditConflict(Exception):
@@ -34,10 +35,13 @@ class CriterionWords:
 
 
 @transaction.atomic
-def guideline_write(*, rubric: Rubric, text: str, reason: str, base: int, by: User | None) -> RubricGuideline:
+def guideline_write(
+    *, rubric: Rubric, text: str, reason: str, base: int, by: User | None, meaning: Change = ""
+) -> RubricGuideline:
     """Save a rubric's guideline as a new version; return the newest one where the text is the same.
 
-    `base` is the number of the version that was edited, 0 for none.
+    `base` is the number of the version that was edited, 0 for none. With a new meaning, all active criteria
+    of the rubric get a version of their own: their earlier labels stop counting with the first label to it.
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
@@ -48,62 +52,63 @@ def guideline_write(*, rubric: Rubric, text: str, reason: str, base: int, by: Us
     if base != (newest.number if newest else 0):
         raise EditConflict(newest)
     _demand(text=text, reason=reason)
+    claim = claim_of(meaning, by)
     row = RubricGuideline.objects.create(
-        rubric=rubric, number=base + 1, text=text, reason=reason.strip(), created_by=by
+        rubric=rubric,
+        number=base + 1,
+        text=text,
+        reason=reason.strip(),
+        created_by=by,
+        wording=claim.wording,
+        wording_by=claim.confirmed_by,
     )
+    anew = rubric_means_anew(guideline=row, by=by) if meaning == "new" else 0
     audit(
-        actor=by, verb="guideline written", obj=row, rubric=rubric.name, number=row.number, reason=row.reason
+        actor=by,
+        verb="guideline written",
+        obj=row,
+        rubric=rubric.name,
+        number=row.number,
+        reason=row.reason,
+        **({"wording": row.wording} if row.wording else {}),
+        **({"criteria_with_new_meaning": anew} if anew else {}),
     )
     return row
 
 
 @transaction.atomic
 def criterion_write(
-    *, criterion: Criterion, words: CriterionWords, reason: str, base: int, by: User | None
+    *,
+    criterion: Criterion,
+    words: CriterionWords,
+    reason: str,
+    base: int,
+    by: User | None,
+    meaning: Change = "",
 ) -> CriterionVersion:
     """Save a criterion's texts as a new version; return the newest one where they are the same.
 
-    The passing answer and "not applicable" do not change. Guideline and examples are not part of the content
-    hash: they change neither the judge's question nor its identity.
+    The passing answer and "not applicable" do not change. `meaning` says whether earlier labels go on
+    counting: `wording` keeps them, once a lead confirms it; `new` retires them with the first label to the
+    new text. "" is a new meaning for another question or definition, and none for guideline and examples.
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
-    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one writer at a time
-    newest = criterion.versions.latest("number")
+    locked = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one writer at a time
+    newest = locked.versions.latest("number")
     texts = asdict(words)
     if all(getattr(newest, name) == text for name, text in texts.items()):
         return newest
     if base != newest.number:
         raise EditConflict(newest)
     _demand(question=words.question, definition=words.definition, reason=reason)
-    rule = {"passes_when": newest.passes_when, "allow_na": newest.allow_na}
-    row = CriterionVersion.objects.create(
-        criterion=criterion,
-        number=base + 1,
-        content_hash=version_hash(question=words.question, definition=words.definition, **rule),
+    return version_add(
+        criterion=locked,
+        texts=texts,
+        rule={name: getattr(newest, name) for name in RULE},
         reason=reason.strip(),
-        created_by=by,
-        **texts,
-        **rule,
-    )
-    consensus_follow(version=row)
-    text_change_log(new=row, old=newest)
-    return row
-
-
-def text_change_log(*, new: CriterionVersion, old: CriterionVersion) -> None:
-    """Log who changed a criterion's text, with the changed fields before and after."""
-    names = (*asdict(CriterionWords("", "")), "passes_when", "allow_na")
-    texts = {name: {"old": getattr(old, name), "new": getattr(new, name)} for name in names}
-    audit(
-        actor=new.created_by,
-        verb="criterion written",
-        obj=new,
-        criterion=new.criterion.key,
-        number={"old": old.number, "new": new.number},
-        reason=new.reason,
-        asks_anew=new.content_hash != old.content_hash,
-        **{name: change for name, change in texts.items() if change["old"] != change["new"]},
+        by=by,
+        claim=claim_of(meaning, by),
     )
 
 

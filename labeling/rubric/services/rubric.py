@@ -9,19 +9,17 @@ from django.db.models import Max
 
 from common.jsonl import Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
-from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.labels import Adjudication, Label
-from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.models.rubric import Criterion, Dimension, Rubric
 from labeling.people.services.audit import audit, audit_import
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
     DimensionSpec,
     rubric_of,
-    version_hash,
 )
 from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
-from labeling.rubric.services.guidelines import text_change_log
+from labeling.rubric.services.versions import RULE, version_add
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
@@ -138,21 +136,8 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    version = CriterionVersion.objects.create(
-        criterion=row,
-        number=newest.number + 1 if newest else 1,
-        content_hash=version_hash(
-            question=spec.question,
-            definition=spec.definition,
-            passes_when=spec.passes_when,
-            allow_na=spec.allow_na,
-        ),
-        reason=_reason(source),
-        **text,
-    )
-    consensus_follow(version=version)
-    if newest is not None:
-        text_change_log(new=version, old=newest)
+    rule = {name: bool(text.pop(name)) for name in RULE}
+    version_add(criterion=row, texts=text, rule=rule, reason=_reason(source), by=None)
     return True
 
 

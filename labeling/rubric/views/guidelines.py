@@ -15,6 +15,7 @@ from labeling.people.services.roles import rater_for
 from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.forms import GuidelineForm
 from labeling.rubric.queries.guidelines import guideline_in_force
+from labeling.rubric.queries.label_counts import active_criteria, labelled_since, labels_of_text
 from labeling.rubric.queries.texts import rubric_of_rater, rubric_texts, texts_for_rater
 from labeling.rubric.queries.versions import (
     criterion_diff,
@@ -24,6 +25,7 @@ from labeling.rubric.queries.versions import (
     two_of,
 )
 from labeling.rubric.services.guidelines import EditConflict, guideline_write
+from labeling.rubric.services.wording import NotPossible, guideline_undo, guideline_wording_decide
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -41,6 +43,11 @@ def guideline_detail(request: HttpRequest, rubric_id: int) -> HttpResponse:
     rubric = get_object_or_404(Rubric, pk=rubric_id)
     versions = guideline_versions(rubric=rubric)
     context: dict[str, Any] = {"rubric": rubric, "versions": versions}
+    if versions:
+        newest = versions[0]
+        context["undo"] = newest.number > 1 and not labelled_since(newest)
+        context["asked"] = [row for row in versions if row.wording == row.Wording.ASKED]
+        context["at_stake"] = labels_of_text(active_criteria(rubric.pk)) if context["asked"] else None
     if (pair := two_of(versions, old=request.GET.get("old", ""), new=request.GET.get("new", ""))) is not None:
         context |= {"old": pair.old, "new": pair.new, "diff": guideline_diff(pair.old, pair.new)}
     return render(request, "labeling/rubric/guideline_detail.html", context)
@@ -53,10 +60,11 @@ def guideline_edit(request: HttpRequest, rubric_id: int) -> HttpResponse:
     rubric = get_object_or_404(Rubric, pk=rubric_id)
     newest = guideline_in_force(rubric_id=rubric.pk)
     start = {"base": newest.number if newest else 0, "text": newest.text if newest else ""}
-    form = GuidelineForm(request.POST or None, initial=start)
+    at_stake = labels_of_text(active_criteria(rubric.pk))
+    form = GuidelineForm(request.POST or None, initial=start, at_stake=at_stake)
     context: dict[str, Any] = {"rubric": rubric, "form": form}
     if request.method == "POST" and form.is_valid():
-        fields = form.cleaned_data
+        fields = form.cleaned_data | {"meaning": form.change}
         try:
             row = guideline_write(rubric=rubric, by=cast(User, request.user), **fields)
         except FieldProblem as problem:
@@ -75,7 +83,46 @@ def guideline_edit(request: HttpRequest, rubric_id: int) -> HttpResponse:
 def _saved(row: RubricGuideline, *, changed: bool) -> str:
     if not changed:
         return "No changes, so no new version."
-    return f"Version {row.number} saved. Raters who are labelling a chat get a notice."
+    notice = "Raters who are labelling a chat get a notice."
+    if row.wording == row.Wording.ASKED:
+        return f"Version {row.number} saved. A lead is asked whether only the wording changed. {notice}"
+    return f"Version {row.number} saved. {notice}"
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def guideline_undone(request: HttpRequest, rubric_id: int, number: int) -> HttpResponse:
+    """Undo a version that nobody has labelled by."""
+    version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+    try:
+        row = guideline_undo(version=version, by=cast(User, request.user))
+    except NotPossible as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"Version {number} is undone. Version {row.number} has the earlier text.")
+    return redirect("labeling:guideline_detail", rubric_id)
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_POST
+def guideline_decide(request: HttpRequest, rubric_id: int, number: int) -> HttpResponse:
+    """A lead says whether a version changed the wording only."""
+    version = get_object_or_404(RubricGuideline, rubric=rubric_id, number=number)
+    only_wording = request.POST.get("meaning") == "wording"
+    try:
+        guideline_wording_decide(version=version, only_wording=only_wording, by=cast(User, request.user))
+    except NotPossible as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, decided(number, only_wording=only_wording))
+    return redirect("labeling:guideline_detail", rubric_id)
+
+
+def decided(number: int, *, only_wording: bool) -> str:
+    """Return what a lead's decision on a version does."""
+    if only_wording:
+        return f"Version {number}: wording only. Labels go on counting."
+    return f"Version {number}: new meaning. Earlier labels stop counting with the first label to it."
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -119,9 +119,9 @@ def test_a_file_that_is_no_key_is_named(
 ) -> None:
     settings.LACE_CERTIFICATE_KEY = tmp_path / "key.pem"
     (tmp_path / "key.pem").write_text("nonsense")
-    with pytest.raises(InputProblem, match=r"LACE_CERTIFICATE_KEY: .*key.pem is not an Ed25519"):
+    with pytest.raises(InputProblem, match=r"the signing key cannot be used: .*key.pem is not an Ed25519"):
         certificate_issue(run=compared.run, by=lead_user)
     settings.LACE_CERTIFICATE_KEY = tmp_path / "nowhere" / "key.pem"
-    with pytest.raises(InputProblem, match=r"LACE_CERTIFICATE_KEY: .*No such file"):
+    with pytest.raises(InputProblem, match=r"the signing key cannot be used: .*No such file"):
         certificate_issue(run=compared.run, by=lead_user)
     assert not Certificate.objects.exists()

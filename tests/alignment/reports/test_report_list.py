@@ -107,6 +107,24 @@ def test_authors_do_not_see_the_holdouts_counts_in_the_list(
     assert "Criteria" not in text_of(page).split("<table")[1]
 
 
+def test_a_cancelled_run_says_how_far_it_came(four: Compared, lead: Client) -> None:
+    Run.objects.update(state=Run.State.CANCELLED, units_total=130, units_done=3)
+    assert "Cancelled: 3 of 130" in words_of(lead.get(LIST))
+    assert "Run cancelled: 3 of 130" in words_of(
+        lead.get(reverse("alignment:report_run", args=[four.run.pk]))
+    )
+
+
+def test_test_runs_are_listed_apart(four: Compared, lead: Client) -> None:
+    test = again(four)
+    Run.objects.filter(pk=test.pk).update(purpose=Run.Purpose.CONFIRM)
+    listed = {
+        query: [row["row"].id for row in lead.get(LIST + query).context["runs"]]
+        for query in ("", "?purpose=tests", "?purpose=nonsense")
+    }
+    assert listed == {"": [four.run.pk], "?purpose=tests": [test.pk], "?purpose=nonsense": [four.run.pk]}
+
+
 @pytest.mark.heavy
 def test_the_list_asks_as_many_queries_for_one_run_as_for_many(four: Compared, lead: Client) -> None:
     def queries() -> int:

@@ -63,6 +63,13 @@ def test_a_run_that_ended_gets_its_report_without_a_reader(compared: Compared) -
     assert stale_runs() == []
 
 
+def test_a_cancelled_run_gets_its_report_too(compared: Compared) -> None:
+    Run.objects.update(state=Run.State.CANCELLED, units_total=130, units_done=3)
+    reports_sweep()
+    refresh_report(ReportRefresh.objects.get().pk)
+    assert [report.run for report in reports()] == [compared.run]
+
+
 def test_changed_labels_refresh_it_and_only_the_newest_stays(compared: Compared) -> None:
     refreshed(compared.run)
     (before,) = reports()

@@ -130,7 +130,7 @@ def test_an_endpoint_that_takes_more_than_the_worst_case_overshoots_by_its_calls
 
 def test_a_budget_without_a_price_is_refused_before_anything_is_planned_or_sent(settings: Settings) -> None:
     with answering(settings, using(10, 10)) as stub:
-        with pytest.raises(InputProblem, match="LACE_PRICES"):
+        with pytest.raises(InputProblem, match="price file"):
             planned("5")
         assert not Run.objects.exists()
         assert stub.count == 0
@@ -142,7 +142,7 @@ def test_a_price_that_is_gone_stops_a_planned_run_before_anything_is_sent(
     with answering(settings, using(10, 10), prices=prices) as stub:
         run = planned("5")
         settings.LACE_PRICES = ""
-        with pytest.raises(InputProblem, match="LACE_PRICES"):
+        with pytest.raises(InputProblem, match="price file"):
             worked_off(run)
         assert stub.count == 0
 

@@ -97,6 +97,6 @@ def test_what_is_spent_already_is_counted_though_there_was_no_budget(settings: S
 def test_a_budget_no_price_can_keep_is_refused(settings: Settings) -> None:
     run = paused()
     settings.LACE_PRICES = ""
-    with pytest.raises(InputProblem, match="LACE_PRICES"):
+    with pytest.raises(InputProblem, match="price file"):
         run_resume(run=run, by=None, budget_usd=Decimal(5))
     assert (the_run().state, the_run().budget_usd) == ("paused", SMALL)

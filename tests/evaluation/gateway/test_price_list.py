@@ -55,7 +55,7 @@ def test_the_users_price_file_overrules_the_list(settings: Settings, tmp_path: P
     settings.LACE_PRICES = str(path)
     found = current_prices(endpoint=OPENAI, models=["gpt-4.1-mini", "gpt-4.1"])
     assert found["gpt-4.1-mini"].input == 9
-    assert price_sources(prices=found, models=found) == ["LACE_PRICES", SOURCE]
+    assert price_sources(prices=found, models=found) == [SOURCE, "the server's price file"]
 
 
 def test_a_prompt_beyond_the_first_price_step_has_an_unknown_cost() -> None:

@@ -153,7 +153,7 @@ def test_without_an_endpoint_there_is_no_judge_of_today_but_a_reason(settings: S
     point_at(settings, "not a web address")
     make_rubric("polite")
     (today,) = judges_today(choice=JudgeSpec("direct"))
-    assert "OPENAI_BASE_URL" in today.problem
+    assert "ask the operator of this server" in today.problem
 
 
 # ---------- pages ----------

@@ -263,9 +263,13 @@ def test_wrong_usage_exits_2_and_writes_nothing(
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("LACE_PRICES", "/nowhere/prices.json", "cannot be read"),
-        ("OPENAI_BASE_URL", "ftp://elsewhere", "OPENAI_BASE_URL"),
-        ("OPENAI_API_KEY", "two words", "OPENAI_API_KEY"),
+        (
+            "LACE_PRICES",
+            "/nowhere/prices.json",
+            "directory) (setting: LACE_PRICES)",
+        ),
+        ("OPENAI_BASE_URL", "ftp://elsewhere", "(setting: OPENAI_BASE_URL)"),
+        ("OPENAI_API_KEY", "two words", "(setting: OPENAI_API_KEY)"),
     ],
 )
 def test_settings_that_cannot_work_exit_2_and_write_nothing(

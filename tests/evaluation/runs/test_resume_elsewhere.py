@@ -35,8 +35,8 @@ def paused(settings: Settings) -> Run:
 def sentence(run: Run) -> str:
     began = run.judge.config["endpoint"]
     return (
-        f"run {run.pk} began at {began}, but the settings name https://api.openai.com/v1. "
-        "Set OPENAI_BASE_URL and OPENAI_API_KEY back and restart the workers, or start a new run"
+        f"run {run.pk} began at {began}, but the server is set to https://api.openai.com/v1. "
+        "Ask the operator of this server to set the endpoint back and restart the workers, or start a new run"
     )
 
 
@@ -49,7 +49,8 @@ def test_a_run_of_another_endpoint_is_refused_alike_by_page_api_and_commands(
     answer = client.post(reverse("api_run_resume", args=[paused.pk]), {}, content_type="application/json")
     assert (answer.status_code, answer.json()["detail"]) == (409, sentence(paused))
     for ended in (control(paused, "resume"), evaluate("--resume", str(paused.pk))):
-        assert (ended.code, ended.error) == (2, f"error: {sentence(paused)}")
+        named = "(settings: OPENAI_BASE_URL, OPENAI_API_KEY)"
+        assert (ended.code, ended.error) == (2, f"error: {sentence(paused)} {named}")
     paused.refresh_from_db()
     assert (paused.state, paused.error) == ("paused", "paused by the command line")
     assert not Attempt.objects.exists()
@@ -62,14 +63,14 @@ def test_a_budget_is_not_changed_by_a_refused_resume(paused: Run) -> None:
     assert paused.budget_usd is None
 
 
-def test_an_endpoint_that_cannot_be_used_refuses_the_resume_by_its_setting(
+def test_an_endpoint_that_cannot_be_used_refuses_the_resume(
     paused: Run, settings: Settings, client: Client, lead_user: User
 ) -> None:
     settings.OPENAI_BASE_URL = "ftp://nowhere"
     client.force_login(lead_user)
     answer = client.post(reverse("api_run_resume", args=[paused.pk]), {}, content_type="application/json")
     assert answer.status_code == 409
-    assert "OPENAI_BASE_URL must start with http" in answer.json()["detail"]
+    assert "the endpoint's address must start with http" in answer.json()["detail"]
 
 
 # ---------- codes ----------

@@ -160,9 +160,12 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
     ("error", "step"),
     [
         ("the budget of $1 is reached", "Resume with a larger budget"),
-        ("a budget needs a price for 'm': add it to the file in LACE_PRICES", "price to that file"),
-        ("HTTP 401: key refused", "OPENAI_API_KEY"),
-        ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
+        (
+            "a budget needs a price for 'm': add it to the price file",
+            "add the model&#x27;s price",
+        ),
+        ("HTTP 401: key refused", "check the endpoint&#x27;s key"),
+        ("run 7 began at x, but the server is set to y", "set this judge&#x27;s endpoint"),
         ("paused by ines", "Resume to continue"),
     ],
 )

@@ -59,7 +59,7 @@ def look(client: Client, run_id: int) -> Any:
 def test_a_budget_without_a_price_is_refused_and_no_run_is_planned(lead: Client) -> None:
     answer = start(lead, budget_usd="1.50")
     assert answer.status_code == 400
-    assert "LACE_PRICES" in str(answer.json())
+    assert "the operator of this server can add it to the price file" in str(answer.json())
     assert not Run.objects.exists()
 
 

@@ -164,7 +164,7 @@ def test_a_run_of_another_endpoint_is_paused_and_says_why(settings: Settings) ->
     run.refresh_from_db()
     assert run.state == "paused"
     assert run.error.startswith(f"run {run.pk} began at http://127.0.0.1:")
-    assert "the settings name http://127.0.0.1:9/v1" in run.error
+    assert "the server is set to http://127.0.0.1:9/v1" in run.error
 
 
 # ---------- a broker that is down ----------

@@ -100,6 +100,63 @@ def test_labelling_is_in_the_bar_of_a_lead_and_of_nobody_else(
     assert ">Labelling</a>" not in page_text(author.get(reverse("labeling:set_list")))
 
 
+# ---------- finished ----------
+
+
+def submitted(desk: Desk, *, value: bool = True, chats: int = 3) -> None:
+    for rater in desk.raters:
+        for _ in range(chats):
+            answer_all(assignment := desk.taken(rater), value=value)
+            assignment_submit(assignment=assignment, rater=rater)
+        value = not value
+
+
+def test_a_finished_job_says_close_and_adjudicate(lead: Client) -> None:
+    desk = make_desk(overlap=2)
+    assert "All labels are in." not in page_text(lead.get(job_url(desk.job)))
+    submitted(desk)
+    page = page_text(lead.get(job_url(desk.job)))
+    assert "All labels are in." in page
+    assert "then adjudicate 6 answers on which raters are tied" in " ".join(page.split())
+    assert f'href="{reverse("labeling:adjudication_queue")}?job={desk.job.pk}&amp;kind=unresolved"' in page
+    assert "close and adjudicate" in page_text(lead.get(reverse("labeling:job_list")))
+    closed = page_text(lead.post(job_url(desk.job, "close"), follow=True))
+    assert "6 answers are unresolved." in closed
+    assert "close and adjudicate" not in page_text(lead.get(reverse("labeling:job_list")))
+
+
+def test_a_finished_job_without_ties_says_close(lead: Client) -> None:
+    desk = make_desk(raters=1)
+    submitted(desk)
+    page = " ".join(page_text(lead.get(job_url(desk.job))).split())
+    assert "All labels are in.</b> Close the job." in page
+
+
+# ---------- too few raters ----------
+
+
+@pytest.mark.parametrize(
+    ("superusers", "asked"), [((), "the operator of this server"), (("kim", "root"), "kim or root")]
+)
+def test_who_has_too_few_raters_reads_whom_to_ask(
+    desk: Desk, lead: Client, superusers: tuple[str, ...], asked: str
+) -> None:
+    for name in superusers:
+        User.objects.create_superuser(name)
+    said = f"Only 2 accounts can label. Ask {asked} to add raters."
+    assert said not in " ".join(page_text(lead.get(new_url(desk))).split())
+    refused = page_text(lead.post(new_url(desk), filled(desk, overlap="3")))
+    assert said in " ".join(refused.split())
+    size = f"{reverse('labeling:job_new_size')}?set={desk.chat_set.pk}"
+    assert said in " ".join(page_text(lead.post(size, filled(desk, overlap="3"))).split())
+
+
+def test_a_superuser_is_led_to_the_accounts(lead: Client, lead_user: User) -> None:
+    desk = make_desk(raters=1)
+    User.objects.filter(pk=lead_user.pk).update(is_superuser=True)
+    assert reverse("admin:labeling_user_changelist") in page_text(lead.get(new_url(desk)))
+
+
 # ---------- opening ----------
 
 

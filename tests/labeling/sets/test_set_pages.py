@@ -74,6 +74,54 @@ def test_a_set_shows_its_topics_its_jobs_and_how_far_the_labels_go(desk: Desk, l
     ]
 
 
+def test_each_chat_leads_to_its_page_and_shows_labels_split_and_jobs(desk: Desk, lead_user: User) -> None:
+    answer_all(assignment := desk.taken())
+    assignment_submit(assignment=assignment, rater=desk.rater)
+    desk.opened(name="Second look")
+    client = signed_in(lead_user)
+    listed = client.get(set_url(desk))
+    first, second, _ = listed.context["chats"]
+    assert (first.labels, first.raters, second.labels) == (2, 1, 0)
+    assert [name for _, name in first.jobs] == ["Second look", "October"]
+    url = reverse("labeling:set_chat", args=[desk.chat_set.pk, first.id])
+    assert f'href="{url}"' in page_text(listed)
+    page = page_text(client.get(url))
+    for shown in (
+        "mara: True",
+        "Second look",
+        "Is polite so?",
+        reverse("alignment:chat_newest", args=[first.id]),
+    ):
+        assert shown in page
+    assert reverse("labeling:set_chat", args=[desk.chat_set.pk, second.id]) in page
+
+
+def test_a_holdout_chats_page_is_for_leads(desk: Desk, author_user: User, lead_user: User) -> None:
+    desk.chat_set.members.filter(position=2).update(split="holdout")
+    url = reverse("labeling:set_chat", args=[desk.chat_set.pk, desk.chats[1].pk])
+    assert signed_in(author_user).get(url).status_code == 404
+    assert signed_in(lead_user).get(url).status_code == 200
+    other = reverse("labeling:set_chat", args=[desk.chat_set.pk, desk.chats[0].pk])
+    assert "chat-2" not in page_text(signed_in(author_user).get(other))
+
+
+def test_a_set_asks_as_many_queries_for_many_jobs_and_labels(desk: Desk, lead_user: User) -> None:
+    client = signed_in(lead_user)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            client.get(set_url(desk))
+        return len(captured)
+
+    queries()
+    before = queries()
+    for n in range(3):
+        desk.opened(name=f"Job {n}")
+    answer_all(assignment := desk.taken())
+    assignment_submit(assignment=assignment, rater=desk.rater)
+    assert queries() == before
+
+
 def test_the_chats_can_be_narrowed_by_topic_and_split(desk: Desk, lead_user: User) -> None:
     refund = make_chat("refund-1", topic="refund")
     desk.chat_set.members.create(chat=refund, position=9, split="train")

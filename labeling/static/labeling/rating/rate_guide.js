@@ -2,7 +2,7 @@
 
 import { call } from "../../common/api.js";
 
-const LOOK = 120_000; // ms between two checks for newer texts
+const LOOK = 15_000; // ms between two checks for newer texts
 
 export class Guide {
   #panel = document.querySelector("#guideline");

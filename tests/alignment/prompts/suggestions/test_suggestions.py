@@ -282,4 +282,4 @@ def test_another_endpoint_in_the_settings_ends_it(
     suggest(row.pk)
     row.refresh_from_db()
     assert row.state == "failed"
-    assert "the settings name" in row.error
+    assert "the server is set to" in row.error

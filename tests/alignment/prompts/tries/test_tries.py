@@ -313,5 +313,5 @@ def test_without_an_endpoint_that_can_be_named_there_is_no_try(
     try_set: ChatSet, settings: Settings, author_user: User
 ) -> None:
     point_at(settings, "ftp://nowhere")
-    with pytest.raises(InputProblem, match="OPENAI_BASE_URL"):
+    with pytest.raises(InputProblem, match="address must start with http"):
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))

@@ -80,7 +80,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "&lt;&lt;chat " in text
     assert "Same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "price unknown (LACE_PRICES)" in text
+    assert "price unknown (the operator of this server can set it)" in text
     assert "<code>(First pass: answer)</code>" in text
 
 
@@ -126,7 +126,7 @@ def test_an_endpoint_that_cannot_be_used_is_named(
     try_set: ChatSet, author: Client, settings: Settings
 ) -> None:
     point_at(settings, "ftp://nowhere")
-    assert "OPENAI_BASE_URL" in page(author, "prompt_preview", chat=pk_of("c-03"))
+    assert "address must start with http" in page(author, "prompt_preview", chat=pk_of("c-03"))
 
 
 # ---------- a try ----------
