@@ -15,7 +15,12 @@ from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.forms import CriterionTextForm
 from labeling.rubric.queries.versions import TEXTS, criterion_diff, criterion_versions, two_of
-from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write
+from labeling.rubric.services.guidelines import (
+    CriterionWords,
+    EditConflict,
+    criterion_evidence_set,
+    criterion_write,
+)
 
 
 def _criterion(key: str) -> Criterion:
@@ -37,6 +42,20 @@ def criterion_text(request: HttpRequest, key: str) -> HttpResponse:
     if (pair := two_of(versions, old=request.GET.get("old", ""), new=request.GET.get("new", ""))) is not None:
         context |= {"old": pair.old, "new": pair.new, "changes": criterion_diff(pair.old, pair.new)}
     return render(request, "labeling/rubric/criterion_text.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def criterion_evidence(request: HttpRequest, key: str) -> HttpResponse:
+    """Set whether a failing answer needs evidence."""
+    criterion = _criterion(key)
+    needed = bool(request.POST.get("needed"))
+    criterion_evidence_set(criterion=criterion, evidence_on_fail=needed, by=cast(User, request.user))
+    messages.success(
+        request,
+        "Failing answers now need evidence." if needed else "Failing answers no longer need evidence.",
+    )
+    return redirect("labeling:criterion_text", criterion.key)
 
 
 @permission_or_404("labeling.edit_prompts")

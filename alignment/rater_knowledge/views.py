@@ -1,0 +1,37 @@
+"""The knowledge panel of the rating screen: articles only, nothing of a judge."""
+
+from typing import cast
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from alignment.rater_knowledge.queries import (
+    articles_for,
+    articles_matching,
+    asked_with_knowledge,
+    knowledge_for,
+)
+from common.access import found_or_404, permission_or_404
+from labeling.models.people import User
+from labeling.people.services.roles import rater_for
+from labeling.rating.queries.labels import own_assignment
+
+
+@permission_or_404("labeling.label_chats")
+@require_safe
+def rater_knowledge(request: HttpRequest, assignment_id: int, key: str) -> HttpResponse:
+    """The articles of a criterion of the rater's own chat; `?q=` searches them, `?article=` returns one."""
+    rater = rater_for(user=cast(User, request.user))
+    assignment = found_or_404(own_assignment(assignment_id=assignment_id, rater_id=rater.pk))
+    criterion = found_or_404(asked_with_knowledge(assignment=assignment, key=key))
+    if article := request.GET.get("article"):
+        for row in articles_for(criterion):
+            if row.article.key == article:
+                return render(request, "alignment/rater_knowledge/_article.html", {"version": row})
+        raise Http404
+    if words := request.GET.get("q", "").strip():
+        found = articles_matching(criterion=criterion, words=words)
+        return render(request, "alignment/rater_knowledge/_found.html", {"found": found})
+    knowledge = knowledge_for(assignment=assignment, criterion=criterion)
+    return render(request, "alignment/rater_knowledge/_panel.html", {"knowledge": knowledge})
