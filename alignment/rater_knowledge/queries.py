@@ -1,5 +1,6 @@
 """Knowledge articles that a criterion needs; those with passages that match the rater's chat come first."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -90,8 +91,15 @@ def _articles(rows: Iterable[ArticleVersion]) -> tuple[types.Article, ...]:
     return tuple(types.Article(row.article.key, row.number, row.title, row.text) for row in rows)
 
 
-def _relevant(row: ArticleVersion, passages: Sequence[types.Passage]) -> RelevantArticle:
-    places = sorted((passage.start, passage.end) for passage in passages)
+def text_below_title(row: ArticleVersion, text: str | None = None) -> str:
+    """Return the article's text, or a passage of it, without a heading that repeats its title."""
+    heading = rf"\s*#{{1,6}}[ \t]+{re.escape(row.title)}[ \t#]*(?:\n|$)"
+    return re.sub(rf"\A{heading}", "", row.text if text is None else text)
+
+
+def _relevant(row: ArticleVersion, found: Sequence[types.Passage]) -> RelevantArticle:
+    places = sorted((passage.start, passage.end) for passage in found)
     if places == passages_in(row.text):
-        return RelevantArticle(row, (row.text,), whole=True)
-    return RelevantArticle(row, tuple(row.text[start:end] for start, end in places), whole=False)
+        return RelevantArticle(row, (text_below_title(row),), whole=True)
+    passages = (text_below_title(row, row.text[start:end]) for start, end in places)
+    return RelevantArticle(row, tuple(passages), whole=False)

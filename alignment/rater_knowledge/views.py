@@ -11,6 +11,7 @@ from alignment.rater_knowledge.queries import (
     articles_matching,
     asked_with_knowledge,
     knowledge_for,
+    text_below_title,
 )
 from common.access import found_or_404, permission_or_404
 from labeling.models.people import User
@@ -28,7 +29,8 @@ def rater_knowledge(request: HttpRequest, assignment_id: int, key: str) -> HttpR
     if article := request.GET.get("article"):
         for row in articles_for(criterion):
             if row.article.key == article:
-                return render(request, "alignment/rater_knowledge/_article.html", {"version": row})
+                context = {"version": row, "text": text_below_title(row)}
+                return render(request, "alignment/rater_knowledge/_article.html", context)
         raise Http404
     if words := request.GET.get("q", "").strip():
         found = articles_matching(criterion=criterion, words=words)

@@ -1,5 +1,6 @@
 """What a rater can write beside the labels, and the judge's answers: notes, key sets, the reveal."""
 
+import re
 import uuid
 
 import pytest
@@ -187,7 +188,7 @@ def test_the_judges_view_is_shown_on_request_and_later_changes_are_marked(screen
         "Not counted: changed after you saw the judge’s view."
     )
     screen.reload()
-    expect(screen.locator("input:checked:visible")).to_have_value("false")
+    expect(screen.locator(".choice [aria-pressed=true]:visible")).to_have_text(re.compile("False"))
     expect(screen.locator(".uncounted:visible")).to_be_visible()
 
 

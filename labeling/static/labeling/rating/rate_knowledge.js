@@ -10,6 +10,7 @@ export class Knowledge {
   #panel = document.querySelector("#knowledge");
   #field = this.#panel.querySelector("input");
   #articles = this.#panel.querySelector(".articles");
+  #status = this.#panel.querySelector("[role=status]");
   #buttons = document.querySelectorAll(".to-knowledge");
   #pages = new Map(); // {address: Promise of its HTML}
   #url = "";
@@ -110,14 +111,15 @@ export class Knowledge {
       const html = await this.#page(url);
       if (!meant()) return; // another criterion or other words by now
       this.#articles.replaceChildren(...parsed(html).childNodes);
-      this.#field.placeholder = this.#total ? `Search ${this.#total} articles` : "Search the articles";
+      const shown = this.#articles.querySelectorAll("details[data-article]").length;
+      this.#status.textContent = words ? `${shown} found` : "";
+      if (words) return;
+      const { total } = this.#articles.querySelector("[data-total]").dataset;
+      this.#field.placeholder = `Search ${total} article${total === "1" ? "" : "s"}`;
+      this.#field.hidden = total === "0";
     } catch {
       if (meant()) this.#articles.replaceChildren(failure(() => this.#list()));
     }
-  }
-
-  get #total() {
-    return this.#articles.querySelector("[data-total]")?.dataset.total;
   }
 
   // Loads the text of an article when it is unfolded for the first time.
