@@ -86,8 +86,13 @@ def criterion_text_edit(request: HttpRequest, key: str) -> HttpResponse:
             messages.success(request, _saved(row, newest))
             return redirect("labeling:criterion_text", criterion.key)
     shown = form.data if form.is_bound else start
-    context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, "allow_na": newest.allow_na}
+    context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, **_rule(newest)}
     return render(request, "labeling/rubric/criterion_text_edit.html", context)
+
+
+def _rule(version: CriterionVersion) -> dict[str, bool]:
+    """Return what the answers mean; no text changes it."""
+    return {"allow_na": version.allow_na, "passes_when": version.passes_when}
 
 
 def _saved(row: CriterionVersion, before: CriterionVersion) -> str:
@@ -107,4 +112,4 @@ def criterion_text_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The form's texts as the rating screen shows them."""
     version = _criterion(key).versions.latest("number")
     shown = {name: request.POST.get(name, "") for name in TEXTS}
-    return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, "allow_na": version.allow_na})
+    return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, **_rule(version)})
