@@ -53,7 +53,7 @@ def articles_for(criterion: Criterion) -> list[ArticleVersion]:
 
 
 def knowledge_for(*, assignment: Assignment, criterion: Criterion) -> Knowledge:
-    """Return the criterion's articles, with those first that match the chat. Nothing of a judge is read."""
+    """Return the criterion's articles; the ones that match the chat come first. Reads no verdict."""
     rows = {row.article.key: row for row in articles_for(criterion)}
     places: dict[str, list[types.Passage]] = {}
     for passage in _passages(assignment, criterion, rows.values()):

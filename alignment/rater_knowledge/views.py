@@ -1,4 +1,4 @@
-"""The knowledge panel of the rating screen: articles only, nothing of a judge."""
+"""The knowledge panel of the rating screen. It shows articles and no verdict."""
 
 from typing import cast
 

@@ -51,6 +51,7 @@ const PICKING = {
   },
 };
 const BRACKETS = { "[": PICKING.previous, "]": PICKING.next };
+const DIGIT = /^\d$/;
 const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", Enter: "Enter" };
 const REPEATABLE = new Set(["next", "previous", "down", "up"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
@@ -66,8 +67,7 @@ function wordCommand(event) {
 
 // Digits are numbers of turns; letters keep their meaning.
 function pickingCommand(event) {
-  if (/^\d$/.test(event.key)) return () => screen.picking.digit(event.key);
-  screen.picking.settle();
+  if (DIGIT.test(event.key)) return () => screen.picking.digit(event.key);
   const turn = BRACKETS[event.key] ?? PICKING[keys.command(event)];
   if (screen.picking.words) return wordCommand(event) ?? turn;
   if (event.key === "Enter" && !event.target.closest(OWN_KEYS)) return () => screen.picking.enter();
@@ -76,6 +76,7 @@ function pickingCommand(event) {
 
 function commandFor(event) {
   const key = keyOf(event);
+  if (!DIGIT.test(key)) screen.picking.settle(); // any other key ends the number of a turn
   if (event.altKey) return null;
   if (event.ctrlKey || event.metaKey) {
     if (key === "enter") return COMMANDS.submit;
@@ -123,7 +124,9 @@ document.addEventListener("keydown", (event) => {
 // Offers selected words of the chat as evidence of the open criterion.
 document.addEventListener("selectionchange", () => {
   const part = screen.picking.words || screen.stopped ? null : screen.spans.selected();
-  $("#selected").hidden = !part?.message;
+  const offer = $("#selected");
+  if (offer.hidden === !part?.message) return;
+  offer.hidden = !part?.message;
   $("#selected span").textContent = `Selected words, for ${screen.name(screen.opened)}`;
 });
 
