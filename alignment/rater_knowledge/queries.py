@@ -62,6 +62,14 @@ def knowledge_for(*, assignment: Assignment, criterion: Criterion) -> Knowledge:
     return Knowledge(relevant, tuple(row for key, row in rows.items() if key not in places))
 
 
+def article_for(*, criterion: Criterion, key: str, number: int | None) -> ArticleVersion | None:
+    """Return a version of one of the criterion's articles, by default the one in use."""
+    row = next((row for row in articles_for(criterion) if row.article.key == key), None)
+    if row is None or number is None:
+        return row
+    return ArticleVersion.objects.select_related("article").filter(article=row.article, number=number).first()
+
+
 def articles_matching(*, criterion: Criterion, words: str) -> list[ArticleVersion]:
     """Return the criterion's articles with these words, best first."""
     rows = {row.article.key: row for row in articles_for(criterion)}

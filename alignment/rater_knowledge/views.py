@@ -2,12 +2,12 @@
 
 from typing import cast
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from alignment.rater_knowledge.queries import (
-    articles_for,
+    article_for,
     articles_matching,
     asked_with_knowledge,
     knowledge_for,
@@ -22,16 +22,16 @@ from labeling.rating.queries.labels import own_assignment
 @permission_or_404("labeling.label_chats")
 @require_safe
 def rater_knowledge(request: HttpRequest, assignment_id: int, key: str) -> HttpResponse:
-    """The articles of a criterion of the rater's own chat; `?q=` searches them, `?article=` returns one."""
+    """The articles of a criterion of the rater's own chat; `?q=` searches them, `?article=` returns one, `&version=` an older text."""
     rater = rater_for(user=cast(User, request.user))
     assignment = found_or_404(own_assignment(assignment_id=assignment_id, rater_id=rater.pk))
     criterion = found_or_404(asked_with_knowledge(assignment=assignment, key=key))
     if article := request.GET.get("article"):
-        for row in articles_for(criterion):
-            if row.article.key == article:
-                context = {"version": row, "text": text_below_title(row)}
-                return render(request, "alignment/rater_knowledge/_article.html", context)
-        raise Http404
+        version = request.GET.get("version", "")
+        number = int(version) if version.isascii() and version.isdigit() else None
+        row = found_or_404(article_for(criterion=criterion, key=article, number=number))
+        context = {"version": row, "text": text_below_title(row)}
+        return render(request, "alignment/rater_knowledge/_article.html", context)
     if words := request.GET.get("q", "").strip():
         found = articles_matching(criterion=criterion, words=words)
         return render(request, "alignment/rater_knowledge/_found.html", {"found": found})

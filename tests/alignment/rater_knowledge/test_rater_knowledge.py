@@ -67,12 +67,15 @@ def test_of_a_long_article_the_matching_passages_are_shown_and_the_whole_on_requ
     assert "Nothing of interest" in shown(panel(rater, assignment, article="tips"))
 
 
-def test_only_the_newest_version_is_shown(desk: Desk, rater: Client) -> None:
+def test_the_newest_version_is_shown_and_older_ones_on_request(desk: Desk, rater: Client) -> None:
+    assignment = desk.taken()
     make_article("tips", "A tip is final after delivery.")
-    page = shown(panel(rater, desk.taken()))
+    page = shown(panel(rater, assignment))
     assert "final after delivery" in page
     assert "can be lowered" not in page
     assert "Version 2," in page
+    assert "can be lowered" in shown(panel(rater, assignment, article="tips", version="1"))
+    assert panel(rater, assignment, article="tips", version="9" * 30).status_code == 404
 
 
 def test_each_criterion_has_its_own_articles(desk: Desk, rater: Client) -> None:

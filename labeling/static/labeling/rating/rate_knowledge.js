@@ -111,7 +111,7 @@ export class Knowledge {
       const html = await this.#page(url);
       if (!meant()) return; // another criterion or other words by now
       this.#articles.replaceChildren(...parsed(html).childNodes);
-      const shown = this.#articles.querySelectorAll("details[data-article]").length;
+      const shown = this.#articles.querySelectorAll(":scope > details").length;
       this.#status.textContent = words ? `${shown} found` : "";
       if (words) return;
       const { total } = this.#articles.querySelector("[data-total]").dataset;
@@ -124,10 +124,10 @@ export class Knowledge {
 
   // Loads the text of an article when it is unfolded for the first time.
   async #unfolded(details) {
-    const { article } = details.dataset;
+    const { article, version = "" } = details.dataset;
     if (!article || !details.open || details.childElementCount > 1) return;
     try {
-      const html = await this.#page(`${this.#url}?${new URLSearchParams({ article })}`);
+      const html = await this.#page(`${this.#url}?${new URLSearchParams({ article, version })}`);
       if (details.childElementCount === 1) details.append(...parsed(html).childNodes);
     } catch {
       const again = failure(() => {
