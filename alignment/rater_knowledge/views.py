@@ -22,7 +22,10 @@ from labeling.rating.queries.labels import own_assignment
 @permission_or_404("labeling.label_chats")
 @require_safe
 def rater_knowledge(request: HttpRequest, assignment_id: int, key: str) -> HttpResponse:
-    """The articles of a criterion of the rater's own chat; `?q=` searches them, `?article=` returns one, `&version=` an older text."""
+    """The articles of a criterion of the rater's own chat.
+
+    `?q=` searches them; `?article=` returns one, with `&version=` an older text of it.
+    """
     rater = rater_for(user=cast(User, request.user))
     assignment = found_or_404(own_assignment(assignment_id=assignment_id, rater_id=rater.pk))
     criterion = found_or_404(asked_with_knowledge(assignment=assignment, key=key))
