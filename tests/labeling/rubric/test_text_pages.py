@@ -254,11 +254,13 @@ def test_an_author_requires_evidence_for_the_failing_answer_and_the_log_has_it(
 ) -> None:
     CriterionVersion.objects.filter(criterion__key="polite").update(passes_when=False)
     url = reverse("labeling:criterion_evidence", args=["polite"])
-    assert "Evidence with True, the failing answer optional" in page(author, "criterion_text", "polite")
+    before = page(author, "criterion_text", "polite")
+    assert "Evidence with True, the failing answer" in before
+    assert "Require it" in before
     answer = page_text(author.post(url, {"needed": "1"}, follow=True))
     assert "Failing answers now need evidence." in answer
-    assert "Evidence with True, the failing answer required" in answer
-    assert "True = bad False = good" in answer
+    assert "Make it optional" in answer
+    assert "True = bad</span> <span>False = good" in answer
     author.post(url, {"needed": "1"})  # changes nothing
     event = AuditEvent.objects.get(verb="criterion changed")
     assert event.detail["evidence_on_fail"] == {"old": False, "new": True}
