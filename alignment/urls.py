@@ -15,6 +15,7 @@ from alignment.prompts.tries import views as tries
 from alignment.prompts.views import criterion as criteria
 from alignment.prompts.views import example as prompt_examples
 from alignment.prompts.views import prompts
+from alignment.rater_knowledge import views as rater_knowledge
 from alignment.regression.views import cell as regression_cells
 from alignment.regression.views import policy as policies
 from alignment.regression.views import start as regression_starts
@@ -24,6 +25,11 @@ from alignment.session_scores import views as session_scores
 
 app_name = "alignment"
 urlpatterns = [
+    path(
+        "rate/<int:assignment_id>/knowledge/<str:key>/",
+        rater_knowledge.rater_knowledge,
+        name="rater_knowledge",
+    ),
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
     path("criteria/<str:key>/owner/", criteria.criterion_assigned, name="criterion_assign"),

@@ -54,6 +54,11 @@ urlpatterns = [
         "guidelines/criteria/<str:key>/edit/", criterion_texts.criterion_text_edit, name="criterion_text_edit"
     ),
     path(
+        "guidelines/criteria/<str:key>/evidence/",
+        criterion_texts.criterion_evidence,
+        name="criterion_evidence",
+    ),
+    path(
         "guidelines/criteria/<str:key>/preview/",
         criterion_texts.criterion_text_preview,
         name="criterion_text_preview",

@@ -76,6 +76,13 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         get(RATER, assignment_id="calibration_assignment"),
         *(get(RATER, assignment_id=one, says=302) for one in ("skipped_assignment", "lost_assignment")),
     ),
+    "alignment:rater_knowledge": (
+        get(RATER),
+        get(RATER, query={"q": "refund"}),
+        get(OTHER, assignment_id="foreign_assignment"),
+        *(get(RATER, assignment_id=one) for one in ("submitted_assignment", "calibration_assignment")),
+        *(get(NOBODY, assignment_id=one) for one in ("skipped_assignment", "lost_assignment")),
+    ),
     "api_queue": (get(RATERS),),
     "api_assignment": (
         get(RATER),
@@ -153,6 +160,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:guideline_decide": (post(LEADS, {"meaning": "wording"}),),
     "labeling:criterion_text_undo": (post(AUTHORS),),
     "labeling:criterion_text_decide": (post(LEADS, {"meaning": "wording"}),),
+    "labeling:criterion_evidence": (post(AUTHORS, {"needed": "1"}),),
     "labeling:criterion_text_preview": (post(AUTHORS, TEXT, says=200),),
     "labeling:note_list": LOOK,
     "labeling:note_detail": NOTED,

@@ -97,6 +97,8 @@ class Criterion(models.Model):
     position = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.ACTIVE)
     articles = models.CharField(max_length=6, choices=Articles.choices, default=Articles.LISTED)
+    # A failing answer needs evidence before its chat can be submitted.
+    evidence_on_fail = models.BooleanField(default=False)
     # Raised by every transaction that changes human labels or the clusters of chats: reports detect staleness
     # without a scan.
     labels_seq = models.BigIntegerField(default=0)

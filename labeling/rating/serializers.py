@@ -110,6 +110,8 @@ class CriterionOutput(serializers.Serializer[Criterion]):
     question = serializers.SerializerMethodField()
     definition = serializers.SerializerMethodField()
     allow_na = serializers.SerializerMethodField()
+    passes_when = serializers.SerializerMethodField()
+    evidence_on_fail = serializers.BooleanField()
 
     def get_version(self, criterion: Criterion) -> int:
         """Return the number of the version in force."""
@@ -126,6 +128,10 @@ class CriterionOutput(serializers.Serializer[Criterion]):
     def get_allow_na(self, criterion: Criterion) -> bool:
         """Return whether null (not applicable) is an answer."""
         return newest_version(criterion).allow_na
+
+    def get_passes_when(self, criterion: Criterion) -> bool:
+        """Return the answer that is good for the chatbot; the other one fails."""
+        return newest_version(criterion).passes_when
 
 
 class OwnNoteOutput(RowOutput[RaterNote]):

@@ -17,13 +17,13 @@ from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.factories.articles import make_article
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.rater_quality import polite
 
@@ -101,10 +101,7 @@ def todays_judge() -> Judge:
 
 def article(criterion: Criterion, key: str, text: str) -> None:
     """A further version of an article that the criterion reads."""
-    row, _ = KnowledgeArticle.objects.get_or_create(key=key)
-    CriterionArticle.objects.get_or_create(criterion=criterion, article=row)
-    number = row.versions.count() + 1
-    ArticleVersion.objects.create(article=row, number=number, title=key, text=text, content_hash=text)
+    make_article(key, text, title=key, criterion=criterion)
 
 
 def why(certificate: Certificate) -> tuple[str, tuple[str, ...]]:

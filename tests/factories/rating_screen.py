@@ -44,6 +44,11 @@ def question(page: Page) -> Any:
     return page.locator("form.open:not([hidden]) legend")
 
 
+def chosen(page: Page) -> Any:
+    """The chosen answer of the open criterion."""
+    return page.locator(".choice [aria-pressed=true]:visible")
+
+
 def answers() -> dict[str, bool | None]:
     return dict(Label.objects.filter(state__in=["draft", "submitted"]).values_list("criterion__key", "value"))
 

@@ -155,6 +155,34 @@ def retrieve(
     }
 
 
+def matching_articles(*, articles: tuple[Article, ...], words: str) -> list[Article]:
+    """Return the articles that a person searches for, best first.
+
+    Articles with all words in the title come first, then those with all words in the text (also as parts of
+    longer words), then those with a word of the same stem.
+
+    Examples
+    --------
+    >>> tips = Article("tips", 1, "Tips", "Customers may tip. Refunds are separate.")
+    >>> [article.key for article in matching_articles(articles=(tips,), words="refunded")]
+    ['tips']
+    """
+    index = _index(articles)
+    stems = {stem for language in index.languages for stem in stems_of(words, language)}
+    scores: dict[str, float] = {}
+    for (article, *_), score in zip(index.pieces, _bm25_scores(index, stems), strict=True):
+        scores[article.key] = max(scores.get(article.key, 0.0), float(score))
+    parts = words.casefold().split()
+    ranked = []
+    for article in articles:
+        in_title = all(part in article.title.casefold() for part in parts)
+        in_text = all(part in f"{article.title}\n{article.text}".casefold() for part in parts)
+        score = scores.get(article.key, 0.0)
+        if in_text or score > 0:
+            ranked.append(((not in_title, not in_text, -score, article.key), article))
+    return [article for _, article in sorted(ranked, key=lambda pair: pair[0])]
+
+
 def _spoken(chat: Chat) -> str:
     return "\n".join(m.content for m in chat.messages if m.role in ("user", "assistant"))
 

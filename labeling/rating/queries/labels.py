@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision, through_with
 from labeling.models.people import Rater, User, Workspace
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The workspace's requirements on answers before a chat can be submitted."""
+    """The workspace's requirements on answers before a chat can be submitted; criteria add their own."""
 
     evidence_on_false: bool
     comment_required: bool
 
-    def lacks_evidence(self, *, value: bool | None, evidence: Sequence[Any]) -> bool:
-        """Whether a False has no required evidence."""
-        return self.evidence_on_false and value is False and not evidence
+    def needs_evidence(self, *, value: bool | None, criterion: Criterion, version: CriterionVersion) -> bool:
+        """Whether this answer needs evidence.
+
+        The workspace may ask for it with each False, a criterion with its failing answer.
+        """
+        if value is None:
+            return False
+        fails = value != version.passes_when
+        return (self.evidence_on_false and not value) or (criterion.evidence_on_fail and fails)
 
     def lacks_comment(self, *, rationale: str) -> bool:
         """Whether a required comment is missing."""

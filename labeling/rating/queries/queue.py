@@ -21,6 +21,7 @@ from labeling.rating.queries.labels import drafts_left, newest_drafts
 
 RECENT = 10
 CLOSED_SHOWN = 5
+FAMILIAR = 10  # chats after which a rater knows a definition
 # With more chats left than this the number is an estimate, so that pages stay fast on large jobs.
 COUNTED = 500
 # A slot that another rater got after its lease expired, and one whose lease may expire.
@@ -365,6 +366,15 @@ def chat_number(*, assignment: Assignment, done: int) -> int:
 def chat_in_work(*, assignment: Assignment) -> Assignment | None:
     """Return the job's chat in work to continue after correcting this one, or None."""
     return _others_in_work(assignment).filter(job__state=LabelingJob.State.OPEN).order_by("pk").first()
+
+
+def familiar_since(*, assignment: Assignment) -> datetime | None:
+    """Return the time after which the rater submitted `FAMILIAR` chats of the job; None before that many."""
+    done = Assignment.objects.filter(
+        job=assignment.job_id, rater=assignment.rater_id, state=Assignment.State.SUBMITTED
+    )
+    newest = done.order_by("-submitted_at").values_list("submitted_at", flat=True)
+    return next(iter(newest[FAMILIAR - 1 : FAMILIAR]), None)
 
 
 def _others_in_work(assignment: Assignment) -> QuerySet[Assignment]:

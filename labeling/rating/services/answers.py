@@ -27,7 +27,7 @@ LONGEST_MS = 2**31 - 1  # largest value of the column
 
 
 class Incomplete(Exception):
-    """Answers that lack evidence or a comment that the workspace requires; they can't be submitted."""
+    """Answers that lack required evidence or a required comment; they can't be submitted."""
 
     def __init__(self, *, evidence: Sequence[str], comment: Sequence[str]) -> None:
         parts = [f"{what} on {', '.join(keys)}" for what, keys in _lacks(evidence, comment) if keys]
@@ -261,18 +261,23 @@ def _check(*, row: Assignment, criterion: Criterion, change: _Change, sent: _Req
     if sent.revision not in (None, current):
         raise Stale(answers_of(assignment=row, criteria=[criterion]).get(criterion.key))
     if submitted:
-        rules_check({criterion.key: change})
+        rules_check({criterion: change})
 
 
-def rules_check(answers: Mapping[str, _Change | LabelRevision]) -> None:
-    """Raise Incomplete where answers, by criterion key, lack required evidence or comments."""
+def rules_check(answers: Mapping[Criterion, _Change | LabelRevision]) -> None:
+    """Raise Incomplete where answers, by criterion, lack required evidence or comments."""
     rules = rules_of()
     evidence = [
-        key
-        for key, answer in answers.items()
-        if rules.lacks_evidence(value=answer.value, evidence=answer.evidence)
+        criterion.key
+        for criterion, answer in answers.items()
+        if not answer.evidence
+        and rules.needs_evidence(value=answer.value, criterion=criterion, version=answer.version)
     ]
-    comment = [key for key, answer in answers.items() if rules.lacks_comment(rationale=answer.rationale)]
+    comment = [
+        criterion.key
+        for criterion, answer in answers.items()
+        if rules.lacks_comment(rationale=answer.rationale)
+    ]
     if evidence or comment:
         raise Incomplete(evidence=evidence, comment=comment)
 

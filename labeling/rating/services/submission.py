@@ -88,7 +88,7 @@ def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[Lab
     active = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
     if not active:
         raise Conflict("nothing_asked")
-    rows = draft_revisions(assignment=row, criterion_ids=active).select_related("label")
+    rows = draft_revisions(assignment=row, criterion_ids=active).select_related("label", "version")
     locked = rows.select_for_update(of=("label",)).order_by("label_id")
     drafts = {draft.label.criterion_id: draft for draft in locked}
     numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in active}
@@ -96,7 +96,7 @@ def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[Lab
         raise Outdated(changed)
     if missing := [keys[pk] for pk in active if pk not in drafts]:
         raise Unanswered(missing)
-    rules_check({keys[pk]: drafts[pk] for pk in active})
+    rules_check({criterion: drafts[criterion.pk] for criterion in criteria if criterion.pk in drafts})
     return list(drafts.values())
 
 

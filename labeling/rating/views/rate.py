@@ -1,7 +1,6 @@
 """The rating screen: one chat, the job's criteria and only the rater's own answers."""
 
 import hmac
-from dataclasses import asdict
 from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
@@ -17,10 +16,11 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from common.access import permission_or_404
 from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.labels import (
     Answer,
+    Rules,
     answers_of,
     answers_seen,
     may_reveal,
@@ -28,10 +28,12 @@ from labeling.rating.queries.labels import (
     rules_of,
 )
 from labeling.rating.queries.notes import own_notes
-from labeling.rating.queries.queue import chat_in_work, chat_number, job_progress
+from labeling.rating.queries.queue import chat_in_work, chat_number, familiar_since, job_progress
 from labeling.rating.services.leases import LEASE, Conflict, SkipReason
 from labeling.rubric.queries.criteria import criteria_of, newest_version
 from labeling.rubric.queries.guidelines import changes_since, guideline_for
+
+ANSWERS = {True: "True", False: "False"}
 
 
 @permission_or_404("labeling.label_chats")
@@ -52,10 +54,12 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
     progress = job_progress(job=assignment.job, rater=cast(Rater, assignment.rater))
     number = chat_number(assignment=assignment, done=progress.done)
     guidance = guideline_for(assignment=assignment, criteria=criteria)
+    rules = rules_of()
     context = {
         "chat": assignment.chat,
         "job": assignment.job,
-        "groups": _groups(criteria, answers),
+        "groups": _groups(criteria, answers, rules, familiar_since(assignment=assignment)),
+        "rules": rules,
         "guidance": guidance,
         "changes": changes_since(assignment=assignment, criteria=criteria),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
@@ -66,7 +70,7 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "notes": own_notes(assignment=assignment),
         "onwards": _onwards(assignment),
         "reasons": SkipReason.choices,
-        "state": _state(assignment, criteria, answers) | {"guideline": guidance.number},
+        "state": _state(assignment, criteria, answers, rules) | {"guideline": guidance.number},
     }
     return render(request, "labeling/rating/rate.html", context)
 
@@ -77,8 +81,13 @@ def _onwards(assignment: Assignment) -> str:
     return reverse("labeling:rate", args=[following.pk]) if following else ""
 
 
-def _groups(criteria: list[Criterion], answers: dict[str, Answer]) -> list[dict[str, Any]]:
-    """Group the criteria by dimension, each with its current text and the rater's answer."""
+def _groups(
+    criteria: list[Criterion], answers: dict[str, Answer], rules: Rules, familiar: datetime | None
+) -> list[dict[str, Any]]:
+    """Group the criteria by dimension, each with its current text and the rater's answer.
+
+    The definition is folded where the rater has submitted enough chats since its text was written.
+    """
     return [
         {
             "dimension": dimension,
@@ -86,17 +95,33 @@ def _groups(criteria: list[Criterion], answers: dict[str, Answer]) -> list[dict[
                 {
                     "key": row.key,
                     "name": row.name,
-                    "version": newest_version(row),
+                    "version": version,
                     "answer": answers.get(row.key),
+                    "folded": familiar is not None and version.created_at < familiar,
+                    "evidence_for": " and ".join(
+                        ANSWERS[value] for value in _evidence_for(row, version, rules)
+                    ),
                 }
                 for row in in_dimension
+                for version in (newest_version(row),)
             ],
         }
         for dimension, in_dimension in groupby(criteria, key=lambda criterion: criterion.dimension)
     ]
 
 
-def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str, Answer]) -> dict[str, Any]:
+def _evidence_for(criterion: Criterion, version: CriterionVersion, rules: Rules) -> list[bool]:
+    """Return the answers that need evidence."""
+    return [
+        value
+        for value in (True, False)
+        if rules.needs_evidence(value=value, criterion=criterion, version=version)
+    ]
+
+
+def _state(
+    assignment: Assignment, criteria: list[Criterion], answers: dict[str, Answer], rules: Rules
+) -> dict[str, Any]:
     """Return the script's initial state; times are durations in ms, as browser clocks may be wrong."""
     return {
         "id": assignment.pk,
@@ -105,10 +130,10 @@ def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str,
         "revealed": answers_seen(assignment=assignment),
         "stopped": "" if assignment.job.state == LabelingJob.State.OPEN else Conflict.MESSAGES["job_closed"],
         "urls": _urls(assignment),
-        "criteria": [_criterion(row, answers) for row in criteria],
+        "criteria": [_criterion(row, answers, rules) for row in criteria],
         "answers": {key: _answer(answer) for key, answer in answers.items()},
         "texts": {message["n"]: message["content"] for message in assignment.chat.messages},
-        "rules": asdict(rules_of()),
+        "comment_required": rules.comment_required,
         "active_ms": assignment.active_ms,
         "now": _ms(timezone.now()),
         "lease": _lease(assignment),
@@ -131,12 +156,14 @@ def _urls(assignment: Assignment) -> dict[str, str]:
     return urls
 
 
-def _criterion(criterion: Criterion, answers: dict[str, Answer]) -> dict[str, Any]:
+def _criterion(criterion: Criterion, answers: dict[str, Answer], rules: Rules) -> dict[str, Any]:
     version, answer = newest_version(criterion), answers.get(criterion.key)
     return {
         "key": criterion.key,
         "version": version.number,
         "allow_na": version.allow_na,
+        "inverted": not version.passes_when,
+        "evidence_for": _evidence_for(criterion, version, rules),
         "revision": answer.revision if answer else 0,
     }
 

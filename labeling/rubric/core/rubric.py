@@ -19,7 +19,7 @@ DIMENSION_FIELDS = frozenset(("key", "name"))
 CRITERION_FIELDS = frozenset(
     (
         *("key", "dimension", "tier", "question", "definition"),
-        *("passes_when", "allow_na", "critical", "knowledge", "state"),
+        *("passes_when", "allow_na", "critical", "evidence_on_fail", "knowledge", "state"),
         *WORDS_FOR_RATERS,
     )
 )
@@ -47,6 +47,8 @@ class CriterionSpec:
     critical: bool
     knowledge: tuple[str, ...] | None
     state: str = ""  # '' keeps the stored value; a new criterion is active
+    # Whether a failing answer needs evidence. None keeps the stored value; a new criterion does not.
+    evidence_on_fail: bool | None = None
     # Further texts for raters, by field; an absent field keeps the stored text.
     words_for_raters: Mapping[str, str] = field(default_factory=dict)
 
@@ -141,6 +143,9 @@ def criterion_of(fields: Fields, dimensions: Collection[str], ignored: Ignored) 
         critical=fields.boolean("critical", default=False),
         knowledge=_knowledge(fields) if fields.given("knowledge") else None,
         state=fields.choice("state", STATES) if fields.given("state") else "",
+        evidence_on_fail=(
+            fields.boolean("evidence_on_fail", default=False) if fields.given("evidence_on_fail") else None
+        ),
         words_for_raters={name: fields.text(name) for name in WORDS_FOR_RATERS if fields.given(name)},
     )
 

@@ -27,6 +27,7 @@ class CriterionText:
     guideline: str
     true_example: str
     false_example: str
+    passes_when: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ def criterion_text(criterion: Criterion) -> CriterionText:
         guideline=version.guideline,
         true_example=version.true_example,
         false_example=version.false_example,
+        passes_when=version.passes_when,
     )
 
 

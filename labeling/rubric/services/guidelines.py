@@ -1,4 +1,4 @@
-"""Texts for raters: guidelines and criterion texts; each change makes a new version with a reason."""
+"""Texts and rules for raters; each change of a guideline or criterion text makes a version with a reason."""
 
 from dataclasses import asdict, dataclass
 
@@ -109,6 +109,23 @@ def criterion_write(
         reason=reason.strip(),
         by=by,
         claim=claim_of(meaning, by),
+    )
+
+
+@transaction.atomic
+def criterion_evidence_set(*, criterion: Criterion, evidence_on_fail: bool, by: User) -> None:
+    """Set whether a failing answer to the criterion needs evidence; submitted answers stay as they are."""
+    row = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    if row.evidence_on_fail == evidence_on_fail:
+        return
+    row.evidence_on_fail = evidence_on_fail
+    row.save(update_fields=["evidence_on_fail"])
+    audit(
+        actor=by,
+        verb="criterion changed",
+        obj=row,
+        criterion=row.key,
+        evidence_on_fail={"old": not evidence_on_fail, "new": evidence_on_fail},
     )
 
 

@@ -109,6 +109,7 @@ def _criterion(
         dimension=dimension,
         tier=spec.tier,
         critical=spec.critical,
+        evidence_on_fail=any(row.evidence_on_fail for row in olds),
         position=position,
         articles=Criterion.Articles.ALL if every else Criterion.Articles.LISTED,
     )

@@ -88,6 +88,7 @@ def _criterion(
         "dimension": dimension,
         "tier": spec.tier,
         "critical": spec.critical,
+        "evidence_on_fail": spec.evidence_on_fail,
         "articles": Criterion.Articles.ALL if spec.reads_all_articles else Criterion.Articles.LISTED,
         "state": spec.state or None,
     }

@@ -16,7 +16,12 @@ from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.forms import CriterionTextForm
 from labeling.rubric.queries.label_counts import labelled_since, labels_of_earlier_text, labels_of_text
 from labeling.rubric.queries.versions import TEXTS, criterion_diff, criterion_versions, two_of
-from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write
+from labeling.rubric.services.guidelines import (
+    CriterionWords,
+    EditConflict,
+    criterion_evidence_set,
+    criterion_write,
+)
 from labeling.rubric.services.wording import NotPossible, criterion_undo, criterion_wording_decide
 from labeling.rubric.views.guidelines import decided
 
@@ -42,6 +47,20 @@ def criterion_text(request: HttpRequest, key: str) -> HttpResponse:
     if (pair := two_of(versions, old=request.GET.get("old", ""), new=request.GET.get("new", ""))) is not None:
         context |= {"old": pair.old, "new": pair.new, "changes": criterion_diff(pair.old, pair.new)}
     return render(request, "labeling/rubric/criterion_text.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def criterion_evidence(request: HttpRequest, key: str) -> HttpResponse:
+    """Set whether a failing answer needs evidence."""
+    criterion = _criterion(key)
+    needed = bool(request.POST.get("needed"))
+    criterion_evidence_set(criterion=criterion, evidence_on_fail=needed, by=cast(User, request.user))
+    messages.success(
+        request,
+        "Failing answers now need evidence." if needed else "Failing answers no longer need evidence.",
+    )
+    return redirect("labeling:criterion_text", criterion.key)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -78,8 +97,13 @@ def criterion_text_edit(request: HttpRequest, key: str) -> HttpResponse:
             messages.success(request, _saved(row, newest))
             return redirect("labeling:criterion_text", criterion.key)
     shown = form.data if form.is_bound else start
-    context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, "allow_na": newest.allow_na}
+    context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, **_rule(newest)}
     return render(request, "labeling/rubric/criterion_text_edit.html", context)
+
+
+def _rule(version: CriterionVersion) -> dict[str, bool]:
+    """Return what the answers mean; no text changes it."""
+    return {"allow_na": version.allow_na, "passes_when": version.passes_when}
 
 
 def _saved(row: CriterionVersion, before: CriterionVersion) -> str:
@@ -137,4 +161,4 @@ def criterion_text_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The form's texts as the rating screen shows them."""
     version = _criterion(key).versions.latest("number")
     shown = {name: request.POST.get(name, "") for name in TEXTS}
-    return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, "allow_na": version.allow_na})
+    return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, **_rule(version)})

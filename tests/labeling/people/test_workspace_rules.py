@@ -1,4 +1,4 @@
-"""What the workspace asks of an answer: evidence on every False, a comment on everything."""
+"""What workspace and criterion ask of an answer: evidence, a comment on everything."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Workspace
-from labeling.models.rubric import RubricGuideline
+from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 from tests.factories.api_calls import label_url, put, signed_in
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
 
@@ -87,6 +87,30 @@ def test_a_correction_keeps_to_the_rules_too(desk: Desk, rater: Client) -> None:
     refused = put(rater, label_url(assignment), value=False)
     assert (refused.status_code, refused.json()["code"]) == (409, "incomplete")
     assert put(rater, label_url(assignment), value=False, turns=[2]).status_code == 200
+
+
+@pytest.mark.parametrize("passes_when", [True, False])
+def test_a_criterion_may_ask_for_evidence_with_its_failing_answer_alone(
+    desk: Desk, rater: Client, passes_when: bool
+) -> None:
+    Criterion.objects.filter(key="polite").update(evidence_on_fail=True)
+    CriterionVersion.objects.filter(criterion__key="polite").update(passes_when=passes_when)
+    assignment = desk.taken()
+    answer_all(assignment, value=not passes_when)
+    refused = submit(rater, assignment)
+    assert (refused.status_code, refused.json()["evidence"]) == (409, ["polite"])
+    put(rater, label_url(assignment, "polite"), value=passes_when)
+    assert submit(rater, assignment).status_code == 200
+    corrected = put(rater, label_url(assignment, "polite"), value=not passes_when)
+    assert (corrected.status_code, corrected.json()["evidence"]) == (409, ["polite"])
+
+
+def test_a_criterion_that_does_not_apply_needs_no_evidence(desk: Desk, rater: Client) -> None:
+    Criterion.objects.update(evidence_on_fail=True)
+    assignment = desk.taken()
+    answer_all(assignment)
+    put(rater, label_url(assignment, "correct"), value=None)
+    assert submit(rater, assignment).status_code == 200
 
 
 def test_without_rules_the_value_is_enough(desk: Desk, rater: Client) -> None:

@@ -178,10 +178,52 @@ def test_turns_go_on_from_the_one_whose_words_were_being_chosen(hostile: Page) -
     for key in ("e", "j", "Enter", "ArrowRight", "j"):
         hostile.keyboard.press(key)
     expect(hostile.locator("#m3 input")).to_be_focused()
-    expect(hostile.locator("#picking")).to_contain_text("Turns:")
+    expect(hostile.locator("#picking")).to_contain_text("press a turn’s number")
     hostile.keyboard.press("Space")
     hostile.keyboard.press("e")
     expect(hostile.locator(".ev:visible .t")).to_have_text("turn 3")
+
+
+def test_numbers_pick_turns_and_letters_answer_in_evidence_mode(hostile: Page) -> None:
+    for key in ("e", "3", "1", "1", "2", "4"):
+        hostile.keyboard.press(key)
+    expect(hostile.locator("#said")).to_have_text("There is no turn 4")
+    expect(hostile.locator(".ev:visible .t")).to_have_text(["turn 2", "turn 3"])
+    hostile.keyboard.press("f")
+    expect(hostile.locator("#picking")).to_be_hidden()
+    saved(hostile)
+    assert evidence() == [{"n": 2}, {"n": 3}]
+
+
+def test_a_number_of_two_digits_picks_one_turn(screen: Page, desk: Desk) -> None:
+    turns = [{"n": n, "role": "user", "content": f"Turn {n}"} for n in range(1, 13)]
+    Chat.objects.filter(pk=desk.chats[0].pk).update(messages=turns, message_count=12)
+    screen.reload()
+    ready(screen)
+    for key in ("e", "1", "2"):
+        screen.keyboard.press(key)
+    expect(screen.locator(".ev:visible .t")).to_have_text("turn 12")
+    screen.keyboard.press("1")
+    expect(screen.locator(".ev:visible .t")).to_have_text(["turn 1", "turn 12"])  # after a pause
+    for key in ("1", "e", "f"):  # another key ends the number: turn 1 is removed again
+        screen.keyboard.press(key)
+    saved(screen)
+    assert evidence() == [{"n": 12}]
+
+
+def test_words_are_selected_in_evidence_mode_too(hostile: Page) -> None:
+    hostile.keyboard.press("e")
+    select(hostile, 1, "order 8?")
+    hostile.keyboard.press("e")
+    expect(hostile.locator(".ev:visible q")).to_have_text("order 8?")
+    expect(hostile.locator("#picking")).to_be_visible()
+    select(hostile, 2, "at once")
+    hostile.get_by_role("button", name="Use as evidence").click()
+    hostile.keyboard.press("e")
+    expect(hostile.locator("#picking")).to_be_hidden()
+    hostile.keyboard.press("f")
+    saved(hostile)
+    assert [part["quote"] for part in evidence()] == ["order 8?", "at once"]
 
 
 def test_brackets_choose_turns_too(hostile: Page) -> None:

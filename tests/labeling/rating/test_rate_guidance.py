@@ -134,7 +134,7 @@ def test_hiding_the_announcement_leaves_the_focus_on_the_answer(screen: Page, de
     reword(desk)
     screen.reload()
     screen.get_by_role("button", name="Hide this notice").press("Enter")
-    assert screen.evaluate("document.activeElement.type") == "radio"
+    assert screen.evaluate("document.activeElement.matches('form.open')")
 
 
 # ---------- rules of the workspace ----------
@@ -145,7 +145,7 @@ def test_submit_says_which_evidence_is_missing(screen: Page) -> None:
     screen.reload()
     screen.keyboard.press("f")
     expect(question(screen)).to_have_text("Is polite so?")
-    expect(screen.locator("#said")).to_have_text("False needs evidence")
+    expect(screen.locator("#said")).to_have_text("False needs evidence. Press e, then the number of a turn")
     for key in "jttt":
         screen.keyboard.press(key)
     expect(screen.locator("#why")).to_have_text("Evidence is missing: Polite")
@@ -223,7 +223,7 @@ def test_the_lease_is_not_mentioned_until_two_minutes_are_left(screen: Page) -> 
     expect(bar).to_contain_text("Less than two minutes left")
     bar.get_by_role("button", name="Extend").press("Enter")
     expect(bar).to_be_hidden()
-    assert screen.evaluate("document.activeElement.type") == "radio"
+    assert screen.evaluate("document.activeElement.matches('form.open')")
     assert Assignment.objects.get(state="leased").lease_expires_at > timezone.now() + timedelta(minutes=50)  # type: ignore[operator]
 
 

@@ -10,6 +10,7 @@ from labeling.models.rubric import RubricGuideline
 from tests.factories.labelling_job import Desk
 from tests.factories.rating_screen import (
     answers,
+    chosen,
     forgive,
     mouse_uses,
     question,
@@ -262,7 +263,7 @@ def test_answers_changed_elsewhere_are_shown_before_they_are_submitted(
     screen.route("**/submit/", lambda route: route.fulfill(status=409, json=stale))
     screen.keyboard.press("Control+Enter")
     expect(screen.locator("#said")).to_have_text("Changed elsewhere: Polite. Check them before you submit")
-    expect(screen.locator("input:checked:visible")).to_have_value("false")
+    expect(chosen(screen)).to_have_attribute("value", "false")
     screen.unroute("**/submit/")
     screen.keyboard.press("Control+Enter")
     expect(screen.locator("h1")).to_contain_text("chat-2")

@@ -106,7 +106,7 @@ def test_keys_with_modifiers_held_keys_and_composing_do_nothing(screen: Page) ->
 
 def test_the_mouse_works_too(screen: Page) -> None:
     screen.get_by_role("button", name=re.compile("Honest")).click()
-    screen.get_by_label(re.compile(r"^\s*False")).locator("visible=true").check(force=True)
+    screen.get_by_role("button", name=re.compile(r"^\s*False")).locator("visible=true").click()
     expect(question(screen)).to_have_text("Is correct so?")
     saved(screen)
     assert answers() == {"honest": False}
@@ -254,27 +254,35 @@ def test_a_phone_can_answer_and_submit_by_touch(browser: Any, live_server: LiveS
     phone = context.new_page()
     phone.goto(live_server.url + reverse("labeling:queue"))
     phone.get_by_role("button", name="Start chat 1").tap()
+    phone.get_by_role("button", name="Criteria 4 open").tap()
+    expect(phone.locator("kbd:visible")).to_have_count(0)
     for _ in KEYS:
-        phone.locator("label:has(input[value=true]):visible").tap()
+        phone.locator(".choice [value=true]:visible").tap()
     expect(phone.locator("#why")).to_contain_text("All answered")
     phone.locator("#submit").tap()
     expect(phone.locator("h1")).to_contain_text("chat-2")
     context.close()
 
 
-def test_on_a_phone_a_button_leads_to_the_criteria_and_back_to_the_same_place(screen: Page) -> None:
-    screen.set_viewport_size({"width": 390, "height": 300})
-    across = screen.locator("#across")
-    expect(across).to_have_text("Criteria")
+def test_on_a_phone_a_switch_shows_chat_or_criteria_and_keeps_the_place(screen: Page) -> None:
+    screen.set_viewport_size({"width": 390, "height": 400})
+    chat, criteria = (screen.locator(f"#switch [value={which}]") for which in ("chat", "criteria"))
+    for button in (chat, criteria):
+        assert button.evaluate("button => button.offsetHeight") >= 44
+    expect(criteria).to_have_text("Criteria 4 open")
+    expect(screen.locator("#ask")).to_be_hidden()
+    expect(screen.locator("#undo")).to_be_in_viewport()
     screen.evaluate("scrollTo(0, 40)")
-    across.press("Enter")
-    expect(question(screen)).to_be_in_viewport()
-    expect(across).to_have_text("Chat")
-    across.press("Enter")
-    expect(screen.locator("h1")).to_be_in_viewport()
+    criteria.press("Enter")
+    expect(question(screen)).to_be_visible()
+    expect(screen.locator("#main")).to_be_hidden()
+    expect(screen.locator("#undo")).to_be_in_viewport()
+    chat.press("Enter")
+    expect(screen.locator("h1")).to_be_visible()
     assert screen.evaluate("scrollY") == 40
     screen.set_viewport_size({"width": 1280, "height": 720})
-    expect(across).to_be_hidden()
+    expect(chat).to_be_hidden()
+    expect(question(screen)).to_be_visible()
 
 
 def test_a_lost_chat_is_not_said_to_be_skipped(screen: Page, desk: Desk) -> None:

@@ -71,12 +71,37 @@ def test_a_rater_who_is_signed_out_is_warned_and_continues_where_they_were(
     session.end()
     screen.keyboard.press("t")
     expect(screen.locator("#save")).to_have_text("Signed out, 1 in this browser")
-    way_in = screen.locator("#signed-out").get_by_role("link", name="Sign in")
-    expect(way_in).to_have_attribute("target", "_blank")
+    expect(screen.locator("#signed-out")).to_be_visible()
     session.again()
     saved(screen)
     expect(screen.locator("#signed-out")).to_be_hidden()
     assert answers() == {"polite": True}
+    forgive(problems, "401", "403")
+
+
+def test_signing_in_again_returns_to_the_chat_and_sends_the_answers(
+    screen: Page, session: Session, desk: Desk, problems: list[str]
+) -> None:
+    chat = screen.url
+    screen.keyboard.press("t")
+    saved(screen)
+    account = user_of(desk.rater)
+    account.set_password("a long password")
+    account.save()
+    session.end()
+    screen.keyboard.press("c")
+    screen.keyboard.type("On second thought")
+    screen.keyboard.press("Escape")
+    screen.keyboard.press("t")
+    expect(screen.locator("#save")).to_contain_text("Signed out")
+    screen.locator("#signed-out").get_by_role("link", name="Sign in").press("Enter")
+    screen.get_by_label("Username").fill(account.username)
+    screen.get_by_label("Password").fill("a long password")
+    screen.get_by_role("button", name="Sign in").press("Enter")
+    expect(screen).to_have_url(chat)
+    saved(screen)
+    assert answers() == {"polite": True, "brief": True}
+    assert Label.objects.get(criterion__key="brief").rationale == "On second thought"
     forgive(problems, "401", "403")
 
 

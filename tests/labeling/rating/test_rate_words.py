@@ -10,7 +10,7 @@ from labeling.models.people import Workspace
 from labeling.rating.services.submission import assignment_submit
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all
-from tests.factories.rating_screen import answers, forgive, question, saved
+from tests.factories.rating_screen import answers, chosen, forgive, question, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
@@ -187,7 +187,7 @@ def test_the_judges_view_is_shown_on_request_and_later_changes_are_marked(screen
         "Not counted: changed after you saw the judge’s view."
     )
     screen.reload()
-    expect(screen.locator("input:checked:visible")).to_have_value("false")
+    expect(chosen(screen)).to_have_attribute("value", "false")
     expect(screen.locator(".uncounted:visible")).to_be_visible()
 
 

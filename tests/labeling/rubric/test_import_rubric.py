@@ -76,7 +76,9 @@ def test_a_changed_text_or_rule_is_a_new_version(path: Path, change: dict[str, A
     assert counts(path, criterion(**change)) == (0, 1, 0)
 
 
-@pytest.mark.parametrize("change", [{"tier": "subjective"}, {"critical": True}, {"state": "retired"}])
+@pytest.mark.parametrize(
+    "change", [{"tier": "subjective"}, {"critical": True}, {"state": "retired"}, {"evidence_on_fail": True}]
+)
 def test_what_is_no_text_changes_in_place(path: Path, change: dict[str, Any]) -> None:
     counts(path, criterion())
     assert counts(path, criterion(**change)) == (0, 0, 1)
@@ -85,10 +87,10 @@ def test_what_is_no_text_changes_in_place(path: Path, change: dict[str, Any]) ->
     assert CriterionVersion.objects.count() == 1
 
 
-def test_a_file_without_state_leaves_a_retired_criterion_retired(path: Path) -> None:
-    counts(path, criterion(state="retired"))
+def test_a_file_without_state_and_evidence_rule_leaves_them_as_they_are(path: Path) -> None:
+    counts(path, criterion(state="retired", evidence_on_fail=True))
     assert counts(path, criterion()) == (0, 1, 0)
-    assert row().state == "retired"
+    assert (row().state, row().evidence_on_fail) == ("retired", True)
 
 
 @pytest.mark.parametrize("given", ["label", "adjudication"])

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from labeling.models.people import Role, User
+from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import CriterionVersion, RubricGuideline
 from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, make_desk, user_of
@@ -247,3 +247,21 @@ def test_the_api_returns_the_texts_for_a_rater_and_what_is_new(desk: Desk) -> No
     other = signed_in(user_of(desk.raters[1]))
     assert other.get(reverse("api_assignment_guideline", args=[assignment.pk])).status_code == 404
     assert rater.get(reverse("api_criterion_versions", args=["polite"])).status_code == 404
+
+
+def test_an_author_requires_evidence_for_the_failing_answer_and_the_log_has_it(
+    desk: Desk, author: Client
+) -> None:
+    CriterionVersion.objects.filter(criterion__key="polite").update(passes_when=False)
+    url = reverse("labeling:criterion_evidence", args=["polite"])
+    before = page(author, "criterion_text", "polite")
+    assert "Evidence with True, the failing answer" in before
+    assert "Require it" in before
+    answer = page_text(author.post(url, {"needed": "1"}, follow=True))
+    assert "Failing answers now need evidence." in answer
+    assert "Make it optional" in answer
+    assert "True = bad</span> <span>False = good" in answer
+    author.post(url, {"needed": "1"})  # changes nothing
+    event = AuditEvent.objects.get(verb="criterion changed")
+    assert event.detail["evidence_on_fail"] == {"old": False, "new": True}
+    assert "no longer need evidence" in page_text(author.post(url, follow=True))

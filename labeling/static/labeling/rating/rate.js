@@ -2,6 +2,7 @@
 
 import { Keys, keyOf } from "../../common/keys.js";
 import { Screen } from "./rate_screen.js";
+import { byTouch } from "./rate_switch.js";
 import { foldTurns, labelFold, scrollChat } from "./rate_turns.js";
 
 const $ = (selector) => document.querySelector(selector);
@@ -20,23 +21,38 @@ const COMMANDS = {
   redo: () => screen.travel(false),
   comment: () => screen.view().focusComment(),
   evidence: () => screen.addEvidence(),
+  definition: () => screen.view().toggleDefinition(),
   guideline: () => screen.guide.toggle(),
+  knowledge: () => screen.knowledge.toggle(),
   fold: foldTurns,
   flag: () => screen.note("flag"),
   unclear: () => screen.note("unclear"),
-  skip: () => !screen.submitted && !screen.stopped && $("#skip").showModal(),
-  again: () => !$("#submitted").hidden && $("#submitted a").click(),
+  skip: () => {
+    if (screen.submitted) screen.say("A submitted chat can’t be skipped");
+    else if (!screen.stopped) $("#skip").showModal();
+  },
+  again: () => {
+    if ($("#submitted").hidden) screen.say("No chat was submitted in the last ten seconds");
+    else $("#submitted a").click();
+  },
   search: () => screen.search.focus(),
   help: () => $("#keys").showModal(),
   submit: () => screen.finish.submit(),
 };
+const { true: yes, false: no, na, undo, fold, definition, guideline, knowledge, help } = COMMANDS;
 const PICKING = {
+  ...{ true: yes, false: no, na, undo, fold, definition, guideline, knowledge, help },
   next: () => screen.picking.step(1),
   previous: () => screen.picking.step(-1),
-  evidence: () => screen.endPicking(),
-  help: COMMANDS.help,
+  evidence: () => (screen.spans.selected() ? screen.addEvidence() : screen.endPicking()),
+  comment: () => {
+    screen.picking.end();
+    COMMANDS.comment();
+  },
 };
 const BRACKETS = { "[": PICKING.previous, "]": PICKING.next };
+const DIGIT = /^\d$/;
+const NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", Enter: "Enter" };
 const REPEATABLE = new Set(["next", "previous", "down", "up"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
 const OWN_KEYS = "a[href], button, summary"; // Enter and Space belong to them
@@ -49,7 +65,9 @@ function wordCommand(event) {
   return event.key === "Escape" ? () => screen.picking.leave() : null;
 }
 
+// Digits are numbers of turns; letters keep their meaning.
 function pickingCommand(event) {
+  if (DIGIT.test(event.key)) return () => screen.picking.digit(event.key);
   const turn = BRACKETS[event.key] ?? PICKING[keys.command(event)];
   if (screen.picking.words) return wordCommand(event) ?? turn;
   if (event.key === "Enter" && !event.target.closest(OWN_KEYS)) return () => screen.picking.enter();
@@ -58,6 +76,7 @@ function pickingCommand(event) {
 
 function commandFor(event) {
   const key = keyOf(event);
+  if (!DIGIT.test(key)) screen.picking.settle(); // any other key ends the number of a turn
   if (event.altKey) return null;
   if (event.ctrlKey || event.metaKey) {
     if (key === "enter") return COMMANDS.submit;
@@ -65,9 +84,25 @@ function commandFor(event) {
   }
   if (event.shiftKey && /^[a-z]$/.test(key)) return key === "z" ? COMMANDS.redo : null;
   if (screen.picking.active) return pickingCommand(event);
-  const scrolls = event.target.closest("#main, #guideline") && event.target.tagName !== "H1";
-  if (scrolls && /^(arrow|page)/.test(key)) return null;
+  if (inPane(event) && /^(arrow|page)/.test(key)) return null;
   return COMMANDS[keys.command(event)];
+}
+
+// Whether arrows and Space scroll the part that has the focus.
+function inPane({ target }) {
+  return target.closest("#main, #guideline, #knowledge") && target.tagName !== "H1";
+}
+
+// A key without a meaning here says so; Space never answers.
+function meaningless(event) {
+  const { key, target } = event;
+  const name = NAMES[key] ?? (key?.length === 1 && `“${key}”`);
+  if (!name || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  const isAnswer = target.closest(".choice button") && key !== "Enter";
+  const isOwn = target.closest(`${OWN_KEYS}, input`) || inPane(event);
+  if (isOwn && !isAnswer && NAMES[key]) return;
+  event.preventDefault();
+  screen.say(byTouch() ? `${name} has no meaning here` : `${name} has no meaning here. ? lists all keys`);
 }
 
 // Text fields keep their keys, except Ctrl Enter: a comment is often the last missing part.
@@ -80,16 +115,19 @@ document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || $("dialog[open]")) return;
   const field = event.target.closest?.(TEXT_FIELD);
   const command = field ? fieldCommand(event, field) : commandFor(event);
-  if (!command) return;
+  if (!command) return field ? undefined : meaningless(event);
   event.preventDefault();
   const held = event.repeat && !screen.picking.words && !REPEATABLE.has(keys.command(event));
   if (!held && !screen.leaving) command(); // a key that is held down acts once
 });
 
-// Offers selected words of the chat as evidence, for raters without a keyboard.
+// Offers selected words of the chat as evidence of the open criterion.
 document.addEventListener("selectionchange", () => {
-  const part = screen.picking.active || screen.stopped ? null : screen.spans.selected();
-  $("#selected").hidden = !part?.message;
+  const part = screen.picking.words || screen.stopped ? null : screen.spans.selected();
+  const offer = $("#selected");
+  if (offer.hidden === !part?.message) return;
+  offer.hidden = !part?.message;
+  $("#selected span").textContent = `Selected words, for ${screen.name(screen.opened)}`;
 });
 
 addEventListener("beforeunload", (event) => {
@@ -109,6 +147,9 @@ function wireButtons() {
   $("#selected button").addEventListener("pointerdown", (event) => event.preventDefault());
   $("#selected button").addEventListener("click", COMMANDS.evidence);
   $("#show-keys").addEventListener("click", COMMANDS.help);
+  $("#undo").addEventListener("click", COMMANDS.undo);
+  // The answers are kept in this browser and are sent after the sign-in, which returns here.
+  $("#signed-out a").addEventListener("click", () => (screen.finish.left = true));
   $("#flag").addEventListener("click", COMMANDS.flag);
   $("#fold").addEventListener("click", foldTurns);
   $("#submit")?.addEventListener("click", COMMANDS.submit);

@@ -8,7 +8,8 @@ export const WORDS = { true: "True", false: "False", null: "Not applicable" };
 export class Answers {
   keys;
   #given = {};
-  #rules;
+  #commentRequired;
+  #evidenceFor; // {key: the answers that need evidence}
   #kept;
   #saving;
   #changed;
@@ -16,7 +17,8 @@ export class Answers {
   // changed(key): called when an answer changes
   constructor({ page, kept, saving, changed }) {
     this.keys = page.criteria.map(({ key }) => key);
-    this.#rules = page.rules;
+    this.#commentRequired = page.comment_required;
+    this.#evidenceFor = Object.fromEntries(page.criteria.map((one) => [one.key, one.evidence_for]));
     this.#kept = kept;
     this.#saving = saving;
     this.#changed = changed;
@@ -40,8 +42,8 @@ export class Answers {
   lack(key) {
     const { answered, value, rationale, evidence } = this.of(key);
     if (!answered) return "answer";
-    if (this.#rules.evidence_on_false && value === false && !evidence.length) return "evidence";
-    return this.#rules.comment_required && !rationale.trim() ? "comment" : "";
+    if (!evidence.length && this.#evidenceFor[key].includes(value)) return "evidence";
+    return this.#commentRequired && !rationale.trim() ? "comment" : "";
   }
 
   get incomplete() {

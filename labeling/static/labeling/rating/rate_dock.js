@@ -30,7 +30,7 @@ export class Dock {
     $("#stopped").hidden = false;
     $("#stopped p").textContent = message;
     $("#lease").hidden = true;
-    const controls = document.querySelectorAll("#ask :is(input, textarea, .pick-turns, .ev button)");
+    const controls = document.querySelectorAll("#ask :is(.choice button, textarea, .pick-turns, .ev button)");
     for (const control of controls) control.disabled = true;
   }
 

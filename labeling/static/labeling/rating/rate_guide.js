@@ -7,10 +7,12 @@ const LOOK = 15_000; // ms between two checks for newer texts
 export class Guide {
   #panel = document.querySelector("#guideline");
   #leave;
+  #opened;
 
-  // leave(): called when the rater closes the panel
-  constructor(leave) {
+  // leave(): called when the rater closes the panel; opened(box): fills a criterion's list of articles
+  constructor({ leave, opened }) {
     this.#leave = leave;
+    this.#opened = opened;
     this.#panel.querySelector("button").addEventListener("click", () => this.close());
     this.#panel.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
@@ -39,6 +41,7 @@ export class Guide {
   follow(key) {
     for (const part of this.#panel.querySelectorAll("[data-guide]")) part.hidden = part.dataset.guide !== key;
     this.#panel.scrollTop = 0;
+    if (!this.#panel.hidden) this.#fill();
   }
 
   toggle() {
@@ -48,6 +51,11 @@ export class Guide {
   #show() {
     this.#panel.hidden = false;
     this.#panel.focus();
+    this.#fill();
+  }
+
+  #fill() {
+    this.#opened(this.#panel.querySelector("[data-guide]:not([hidden]) .titles"));
   }
 
   close() {

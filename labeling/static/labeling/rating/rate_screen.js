@@ -1,11 +1,12 @@
 // The rating screen of one chat: display and the rater's actions. Users' text is only inserted as text.
 
-import { Answers } from "./rate_answers.js";
+import { Answers, WORDS } from "./rate_answers.js";
 import { call, ended } from "../../common/api.js";
 import { Clock } from "./rate_clock.js";
 import { Dock } from "./rate_dock.js";
 import { Finish } from "./rate_finish.js";
 import { Guide, watchTexts } from "./rate_guide.js";
+import { Knowledge } from "./rate_knowledge.js";
 import { LocalWork } from "./rate_local_work.js";
 import { Lease } from "./rate_lease.js";
 import { Ahead, offerBack } from "./rate_next.js";
@@ -14,8 +15,9 @@ import { wireReveal } from "./rate_reveal.js";
 import { Saving } from "./rate_saving.js";
 import { Search } from "./rate_search.js";
 import { Spans, clearTints } from "./rate_spans.js";
+import { Switch, byTouch } from "./rate_switch.js";
 import { Tabs } from "./rate_tabs.js";
-import { Picking, wireAcross } from "./rate_turns.js";
+import { Picking } from "./rate_turns.js";
 import { CriterionView, clashBox, refusedBox } from "./rate_views.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -54,9 +56,17 @@ export class Screen {
     });
     this.spans = new Spans(page.texts);
     this.answers = new Answers({ page, kept, saving: this.saving, changed: (key) => this.#changed(key) });
-    this.picking = new Picking({ toggle: (n, on) => this.#pickTurn(n, on), turn: (n) => this.spans.turn(n) });
-    this.search = new Search(() => this.focusAnswer());
-    this.guide = new Guide(() => this.focusAnswer());
+    this.picking = new Picking({
+      toggle: (n, on) => this.#pickTurn(n, on),
+      turn: (n) => this.spans.turn(n),
+      say: (text) => this.say(text),
+      signal,
+    });
+    const leave = () => this.focusAnswer();
+    this.search = new Search(leave);
+    this.knowledge = new Knowledge({ leave, signal });
+    this.guide = new Guide({ leave, opened: (box) => this.knowledge.fill(box) });
+    this.switch = new Switch((which) => this.#switched(which));
     this.clock = new Clock({ before: page.active_ms, active: kept.tab.active, signal });
     this.tabs = new Tabs({ store, on: this.#tabCalls(), signal });
     this.finish = new Finish(this, page);
@@ -65,7 +75,7 @@ export class Screen {
     this.notes = new Notes({ url: page.urls.notes, say: (text) => this.say(text) });
     this.#holdChat(age, signal);
     this.#watchTexts(versions, age, signal);
-    wireAcross($("#across"), () => this.view().reveal(), { signal });
+    this.#keepPlace(signal);
     this.#start();
   }
 
@@ -204,6 +214,13 @@ export class Screen {
     this.lease = new Lease({ left: lease.left - age, length: lease.length, extend, leave, signal });
   }
 
+  // Keeps the place in the chat over a sign-in or a reload.
+  #keepPlace(signal) {
+    const pane = $("#main");
+    pane.scrollTop = this.kept.tab.place ?? 0;
+    pane.addEventListener("scroll", () => (this.kept.tab.place = pane.scrollTop), { passive: true, signal });
+  }
+
   #watchTexts(versions, age, signal) {
     const { urls, guideline } = this.#page;
     watchTexts({
@@ -279,6 +296,7 @@ export class Screen {
       $("h2 span", group).textContent = `${done} of ${here.length}`;
     }
     $("#why").textContent = this.#status();
+    this.switch.count(this.unfinished.length);
     if (this.submitted) return;
     $("#submit").disabled = this.stopped || this.answers.incomplete.length > 0;
     $("#skip-chat").disabled = this.stopped;
@@ -305,6 +323,7 @@ export class Screen {
     this.opened = key;
     this.#lacked = this.answers.lack(key);
     this.clock.open(key);
+    this.knowledge.follow(this.#views.get(key).item.dataset.knowledge);
     this.guide.follow(key);
     for (const view of this.#views.values()) view.toggle(view.key === key);
     this.#tint(this.answers.of(key));
@@ -326,12 +345,21 @@ export class Screen {
     this.#lacked = this.answers.lack(this.opened);
     if (this.#lacked) return this.#stay();
     const next = [...keys.slice(at + 1), ...keys.slice(0, at)].find((key) => this.answers.lack(key));
-    return next ? this.open(next) : this.focusAnswer();
+    if (next) return this.open(next);
+    this.picking.end();
+    return this.focusAnswer();
   }
 
   #stay() {
-    this.say(this.#lacked === "evidence" ? "False needs evidence" : "A comment is required");
+    const { value } = this.answers.of(this.opened);
+    const how = byTouch() ? "" : ". Press e, then the number of a turn";
+    const evidence = `${WORDS[value]} needs evidence${how}`;
+    this.say(this.#lacked === "evidence" ? evidence : "A comment is required");
     this.focusAnswer();
+  }
+
+  #switched(which) {
+    if (which === "criteria") this.endPicking({ proceed: false });
   }
 
   // Moves on after a comment or evidence if it was the only missing part.
@@ -342,11 +370,12 @@ export class Screen {
 
   // ---------- answers ----------
 
-  answer(value, { stay = false } = {}) {
-    if (this.stopped || (value === null && !this.view().allowNa)) return;
+  answer(value) {
+    if (this.stopped) return undefined;
+    if (value === null && !this.view().allowNa) return this.say("This criterion always applies");
     this.commitComment();
     this.answers.change(this.opened, { ...this.answers.of(this.opened), answered: true, value });
-    if (!stay) this.#advance();
+    return this.#advance();
   }
 
   travel(back) {
@@ -355,7 +384,7 @@ export class Screen {
     const key = this.answers.travel(back, this);
     if (key === null) return this.say("A submitted answer can be changed but not cleared");
     if (!key) return this.say(back ? "Nothing to undo" : "Nothing to redo");
-    this.open(key);
+    if (key !== this.opened || !this.picking.active) this.open(key);
     return this.say(`${back ? "Undone" : "Redone"}: ${this.name(key)}`);
   }
 
@@ -393,19 +422,24 @@ export class Screen {
     const part = this.spans.selected();
     if (part === "several") return this.say("Select words inside one turn");
     $("#said").hidden = true;
-    if (!part) return this.picking.start(this.answers.of(this.opened).evidence);
+    if (!part) return this.#startPicking();
     const { evidence } = this.answers.of(this.opened);
     const same = ({ message, start, end }) =>
       message === part.message && start === part.start && end === part.end;
     if (!evidence.some(same)) this.setEvidence([...evidence, part]);
     if (this.picking.words) return this.picking.leave();
     getSelection().removeAllRanges();
-    return this.proceed();
+    return this.picking.active ? undefined : this.proceed();
   }
 
-  endPicking() {
+  #startPicking() {
+    this.switch.show("chat");
+    this.picking.start(this.answers.of(this.opened).evidence);
+  }
+
+  endPicking({ proceed = true } = {}) {
     this.picking.end();
-    this.proceed();
+    if (proceed) this.proceed();
   }
 
   // ---------- notes ----------

@@ -1,6 +1,9 @@
 // The chat's turns on the rating screen: scroll, fold, select turns or words by keys.
 
 import { Words } from "./rate_spans.js";
+import { byTouch } from "./rate_switch.js";
+
+const NUMBER_PAUSE = 600; // ms in which a second digit belongs to the same turn number
 
 // Scrolls the chat by most of a screen: the pane, or on a phone the page.
 export function scrollChat(direction) {
@@ -25,36 +28,22 @@ export function labelFold() {
   button.querySelector("span").textContent = closed ? "Unfold tool turns" : "Fold tool turns";
 }
 
-// On a phone chat and criteria are stacked: a button jumps between them and restores the position.
-export function wireAcross(button, criteria, { signal }) {
-  let read = 0;
-  let there = false;
-  const watcher = new IntersectionObserver(([{ isIntersecting }]) => {
-    there = isIntersecting;
-    button.textContent = there ? "Chat" : "Criteria";
-  });
-  watcher.observe(document.querySelector("#ask"));
-  signal.addEventListener("abort", () => watcher.disconnect());
-  button.addEventListener("click", () => {
-    if (there) return scrollTo({ top: read });
-    read = scrollY;
-    return criteria();
-  });
-}
-
 export class Picking {
   active = false;
   words = null; // set while words of a turn are selected
   #pane = document.querySelector("#main");
   #bar = document.querySelector("#picking");
-  #help = this.#bar.querySelector("span");
+  #words = this.#bar.querySelector("span");
   #turns;
   #here = null; // the box that had the focus last
+  #typed = ""; // digits of a turn number
+  #timer = 0;
   #on;
 
-  // on: {toggle(n, on), turn(n): its text, words(): adds the selected words}
-  constructor(on) {
+  // on: {toggle(n, on), turn(n): its text, say(text)}
+  constructor({ signal, ...on }) {
     this.#on = on;
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
     const turn = (element) => ({ element, n: Number(element.id.slice(1)), box: null });
     this.#turns = [...this.#pane.querySelectorAll(".turn")].map(turn);
   }
@@ -75,16 +64,51 @@ export class Picking {
     this.mark(evidence);
     this.#pane.classList.add("picking");
     this.#bar.hidden = false;
-    this.#say(this.#bar.dataset.turns);
+    this.#help();
     const inSight = this.#turns.find(({ element }) => element.getBoundingClientRect().top > 0);
     this.#go(this.#turns.find(({ box }) => box.checked) ?? inSight ?? this.#turns[0]);
   }
 
   end() {
+    this.settle();
     this.active = false;
     this.#leaveWords();
     this.#pane.classList.remove("picking");
     this.#bar.hidden = true;
+  }
+
+  // A digit picks the turn with that number. If it may begin a longer number, it waits for the next digit.
+  digit(digit) {
+    clearTimeout(this.#timer);
+    const typed = this.#typed + digit;
+    if (!this.#numbered(typed)) {
+      if (!this.#typed) return this.#on.say(`There is no turn ${typed}`);
+      this.settle();
+      return this.digit(digit);
+    }
+    this.#typed = typed;
+    const longer = this.#turns.some(({ n }) => n > typed && String(n).startsWith(typed));
+    if (!longer) return this.settle();
+    this.#say(`Turn ${typed}…`);
+    this.#timer = setTimeout(() => this.settle(), NUMBER_PAUSE);
+    return undefined;
+  }
+
+  // Picks the turn whose number was typed.
+  settle() {
+    clearTimeout(this.#timer);
+    const turn = this.#numbered(this.#typed);
+    this.#typed = "";
+    if (!turn) return;
+    this.#leaveWords();
+    this.#help();
+    turn.box.checked = !turn.box.checked;
+    this.#go(turn);
+    this.#on.toggle(turn.n, turn.box.checked);
+  }
+
+  #numbered(typed) {
+    return this.#turns.find(({ n }) => String(n) === typed);
   }
 
   step(by) {
@@ -123,15 +147,19 @@ export class Picking {
     if (!this.words) return;
     this.words = null;
     getSelection().removeAllRanges();
-    this.#say(this.#bar.dataset.turns);
+    this.#help();
   }
 
   #read() {
     this.#say(`${this.#bar.dataset.words} “${getSelection().toString().slice(0, 80)}”`);
   }
 
+  #help() {
+    this.#say(byTouch() ? this.#bar.dataset.touch : this.#bar.dataset.turns);
+  }
+
   #say(text) {
-    this.#help.textContent = text;
+    this.#words.textContent = text;
   }
 
   #go({ box, element }) {
@@ -147,7 +175,8 @@ export class Picking {
     box.type = "checkbox";
     box.addEventListener("change", () => this.#on.toggle(n, box.checked));
     box.addEventListener("focus", () => (this.#here = box));
-    label.append(box, `Turn ${n} is evidence`);
+    box.ariaLabel = `Turn ${n} as evidence`;
+    label.append(box, String(n));
     element.append(label);
     return box;
   }

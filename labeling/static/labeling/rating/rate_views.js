@@ -20,12 +20,15 @@ function element(name, className, text) {
 
 export class CriterionView {
   #screen;
-  #byArrow = false; // arrows inside a radio group select without leaving the question
+  #inverted; // True is the failing answer
+  #evidenceFor; // the answers that need evidence
 
-  constructor({ key, version, allow_na }, screen) {
+  constructor({ key, version, allow_na, inverted, evidence_for }, screen) {
     this.key = key;
     this.version = version;
     this.allowNa = allow_na;
+    this.#inverted = inverted;
+    this.#evidenceFor = evidence_for;
     this.item = document.querySelector(`[data-criterion="${key}"]`);
     this.row = $(".crit", this.item);
     this.form = $("form", this.item);
@@ -46,18 +49,21 @@ export class CriterionView {
     return $("textarea", this.form).value;
   }
 
+  get #choices() {
+    return this.form.querySelectorAll(".choice button");
+  }
+
   #wire() {
     const { form } = this;
     const screen = this.#screen;
     const comment = $("textarea", form);
     this.row.addEventListener("click", () => screen.open(this.key));
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("keydown", (event) => (this.#byArrow = /^Arrow(Left|Right)$/.test(event.key)));
-    form.addEventListener("pointerdown", () => (this.#byArrow = false));
-    form.addEventListener("change", (event) => {
-      const { name, value } = event.target;
-      if (name === "answer") screen.answer(JSON.parse(value), { stay: this.#byArrow });
-    });
+    for (const button of this.#choices) {
+      button.addEventListener("click", () => screen.answer(JSON.parse(button.value)));
+      // Space answers nothing; some browsers press a button when it is released.
+      button.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+    }
     comment.addEventListener("input", () => screen.typed());
     comment.addEventListener("blur", () => screen.commitComment());
     comment.addEventListener("keydown", (event) => {
@@ -76,25 +82,43 @@ export class CriterionView {
   show(answer, lack, { typing }) {
     const { row, form } = this;
     const word = $(".ans", row);
-    const parts = [answer.answered && WORDS[answer.value], lack && LACKS[lack]];
+    const parts = [answer.answered && this.#word(answer.value), lack && LACKS[lack]];
     word.textContent = parts.filter(Boolean).join(", ");
     word.classList.toggle("none", Boolean(lack));
     $(".name", row).classList.toggle("done", !lack);
     $(".name", row).classList.toggle("strong", Boolean(lack));
-    for (const radio of form.querySelectorAll("input[type=radio]")) {
-      radio.checked = answer.answered && radio.value === String(answer.value);
+    for (const button of this.#choices) {
+      button.ariaPressed = String(answer.answered && button.value === String(answer.value));
     }
+    this.#showNeed(answer);
     const comment = $("textarea", form);
     if (comment !== document.activeElement || !typing) comment.value = answer.rationale;
     $(".evidence", form).replaceChildren(...answer.evidence.map((part) => this.#evidence(part, answer)));
+  }
+
+  // The answer, with its meaning where True is the failing one.
+  #word(value) {
+    const meaning = this.#inverted && { true: " = bad", false: " = good" }[value];
+    return WORDS[value] + (meaning || "");
+  }
+
+  #showNeed({ answered, value, evidence }) {
+    const field = $(".need", this.form);
+    const here = answered && this.#evidenceFor.includes(value);
+    field.className = `need ${here ? (evidence.length ? "met" : "unmet") : ""}`;
+    const words = this.#evidenceFor.map((one) => WORDS[one]).join(" and ");
+    if (here) field.textContent = `${WORDS[value]} needs evidence`;
+    else field.textContent = words && !answered ? `required for ${words}` : "";
   }
 
   #evidence(part, answer) {
     const row = element("li", "ev", "");
     const turn = element("a", "t", `turn ${part.message}`);
     turn.href = `#m${part.message}`;
-    const unfold = () => document.querySelector(`#m${part.message} details`)?.setAttribute("open", "");
-    turn.addEventListener("click", unfold);
+    turn.addEventListener("click", () => {
+      document.querySelector(`#m${part.message} details`)?.setAttribute("open", "");
+      this.#screen.switch.show("chat");
+    });
     const words = part.start === undefined ? "" : this.#screen.spans.quote(part);
     const what = words || element("span", "", "whole turn");
     const remove = element("button", "", "Remove");
@@ -115,8 +139,14 @@ export class CriterionView {
     this.row.setAttribute("aria-expanded", String(here));
   }
 
+  // Focuses the card, never an answer: Space and arrows must not answer.
   focus() {
-    ($("input:checked", this.form) ?? $("input", this.form)).focus({ preventScroll: true });
+    this.form.focus({ preventScroll: true });
+  }
+
+  toggleDefinition() {
+    const definition = $(".defn", this.form);
+    definition.open = !definition.open;
   }
 
   focusComment() {
@@ -125,6 +155,7 @@ export class CriterionView {
 
   // Focuses the form and scrolls to it; a long form from its start.
   reveal() {
+    this.#screen.switch.show("criteria");
     this.focus();
     this.form.scrollIntoView({ block: this.form.offsetHeight > innerHeight * 0.6 ? "start" : "nearest" });
   }
