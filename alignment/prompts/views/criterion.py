@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from alignment.prompts.queries.criterion_list import criterion_list as criteria_by_rubric
+from alignment.prompts.queries.criterion_list import criteria_worst_first
 from alignment.prompts.queries.criterion_page import criterion_page
 from alignment.prompts.queries.version_page import version_page
 from alignment.reports.queries.reports import POLICY
@@ -22,8 +22,8 @@ from labeling.rubric.queries.lineage import retired_criteria
 @permission_or_404("labeling.see_judge")
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
-    """Every criterion by rubric, with its champion's alignment."""
-    rows = criteria_by_rubric(user=request.user)
+    """Every criterion by rubric, critical and worst first, with the released version's alignment."""
+    rows = criteria_worst_first(user=request.user)
     context = {"rows": rows, "retired": retired_criteria(), "policy": POLICY}
     return render(request, "alignment/prompts/criterion_list.html", context)
 

@@ -56,12 +56,12 @@ def page(client: Client, url: str = PAGE) -> str:
 def test_a_version_is_a_draft_until_it_is_tested(compared: Compared) -> None:
     promote(a_version(polite()))
     a_version(polite())
-    assert states() == {1: "champion", 2: "draft"}
+    assert states() == {1: "released", 2: "draft"}
 
 
 @pytest.mark.parametrize(
     ("result", "state"),
-    [("", "candidate"), ("pass", "candidate"), ("inconclusive", "retired"), ("fail", "retired")],
+    [("", "tested"), ("pass", "tested"), ("inconclusive", "retired"), ("fail", "retired")],
 )
 def test_a_failed_test_retires_it_until_a_newer_one_passes(
     compared: Compared, result: str, state: str
@@ -83,9 +83,9 @@ def test_a_champion_that_is_followed_is_retired_until_it_is_tested_again(compare
     first, second = a_version(polite()), a_version(polite())
     for version in (first, second):
         promote(version)
-    assert states() == {1: "retired", 2: "champion"}
+    assert states() == {1: "retired", 2: "released"}
     a_test(first, compared.run, result="pass")
-    assert states() == {1: "candidate", 2: "champion"}
+    assert states() == {1: "tested", 2: "released"}
 
 
 def test_a_test_of_a_whole_judge_is_one_of_the_prompts_it_changes(compared: Compared) -> None:
@@ -93,7 +93,7 @@ def test_a_test_of_a_whole_judge_is_one_of_the_prompts_it_changes(compared: Comp
     promote(old)
     before, after = (run_of(version, compared.chat_set) for version in (old, new))
     a_test(new, after, candidate=None, kind="judge", baseline_run=before, result="fail")
-    assert states() == {1: "champion", 2: "retired"}
+    assert states() == {1: "released", 2: "retired"}
 
 
 # ---------- alignment by version ----------
