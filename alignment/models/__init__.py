@@ -1,4 +1,4 @@
-"""Tables of reports, certificates, disagreements, pins, regression tests and suggestions; import submodules."""
+"""Tables of reports, certificates, disagreements, pins, tests and suggestions; import submodules."""
 
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates

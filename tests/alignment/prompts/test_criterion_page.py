@@ -298,28 +298,6 @@ def test_open_notes_come_before_settled_ones(compared: Compared, author: Client,
     assert "1 of 2 open" in shown
 
 
-# ---------- the list ----------
-
-
-def test_the_list_shows_what_each_champion_was_measured_to_be(compared: Compared, author: Client) -> None:
-    champion = a_version(polite())
-    promote(champion)
-    run = run_of(champion, compared.chat_set)
-    a_test(a_version(polite()), compared.run)
-    shown = page(author, "/criteria/")
-    assert "v1" in shown and f"run {run.pk}, calibration, dev, 20 chats" in shown
-    assert "v2 Running" in shown
-
-
-def test_retired_criteria_are_folded_below_the_list(compared: Compared, author: Client) -> None:
-    assert "retired criteri" not in page(author, "/criteria/")
-    Criterion.objects.filter(key="polite").update(state="retired")
-    answer = author.get("/criteria/")
-    assert "polite" not in [row.criterion.key for row in answer.context["rows"]]
-    assert [row.criterion.key for row in answer.context["retired"]] == ["polite"]
-    assert "1 retired criterion" in page(author, "/criteria/")
-
-
 # ---------- numbers of queries ----------
 
 
