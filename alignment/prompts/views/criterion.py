@@ -5,6 +5,8 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 
 from alignment.prompts.queries.criterion_list import criteria_worst_first
@@ -56,7 +58,9 @@ def prompt_restored(request: HttpRequest, key: str, number: int) -> HttpResponse
         added = prompt_restore(version=version, reason=reason, by=cast(User, request.user))
     except RestoreRefused as problem:
         return _version(request, key, number, refused=str(problem), reason=reason)
-    messages.success(request, f"Version {number} was restored as version {added.number}, a draft.")
+    edit = f"{reverse('alignment:prompt_edit', args=[key])}?base={added.number}"
+    words = 'Version {} was restored as version {}, a draft. <a href="{}">Edit from version {}</a>'
+    messages.success(request, format_html(words, number, added.number, edit, added.number))
     return redirect("alignment:prompt_version", key, added.number)
 
 

@@ -59,6 +59,7 @@ function refused(problem) {
 
 form.addEventListener("input", ({ target }) => {
   draft.edited();
+  compare(target);
   look(target.closest(".pane"), LOOK);
 });
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -76,7 +77,10 @@ function resume() {
   if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
   const texts = whole ? { text: sections ? joined(sections) : saved.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
-  for (const pane of panes) pane.value = texts[pane.name];
+  for (const pane of panes) {
+    pane.value = texts[pane.name];
+    compare(pane);
+  }
   draft.resume(saved);
 }
 
@@ -175,17 +179,22 @@ function look(pane, after = 0) {
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
 
+// Whether a section differs from the version that the draft starts from, and its number of words.
+function compare(text) {
+  const tab = $(`[data-tab=${text.name}]`);
+  if (!tab) return;
+  const changed = text.value.trim() !== text.dataset.base.trim();
+  const words = text.value.split(/\s+/).filter(Boolean).length.toLocaleString("en");
+  tab.classList.toggle("chg", changed);
+  $("[data-words]", text.closest(".pane")).textContent = `${changed ? "changed" : "unchanged"}, ${words} words`;
+}
+
 // Load the changes of the stored draft since its version.
 function changed() {
   const since = $("#since");
   if (since.open) globalThis.htmx.trigger($("[hx-get]", since), "look");
 }
 $("#since").addEventListener("toggle", changed);
-
-// The result appears below the form, maybe outside a small screen.
-document.body.addEventListener("htmx:afterSettle", ({ target }) => {
-  if (target.id === "tried") $("#try-progress", target)?.scrollIntoView({ block: "nearest" });
-});
 
 // ---------- dialogs ----------
 
@@ -198,6 +207,7 @@ function open(name) {
     globalThis.htmx.trigger("#pick-list", "open");
   }
   if (name === "publish") $("[name=reason]", dialog).focus();
+  dialog.dispatchEvent(new CustomEvent("opened"));
 }
 
 let picked = null; // the list row whose chat is shown
@@ -238,6 +248,11 @@ $("#pick").addEventListener("htmx:afterSettle", () => {
 
 // ---------- keys ----------
 
+// Save now; the chats beside the editor may run after it.
+async function keep() {
+  if (!draft.theirs && (await draft.flush())) document.body.dispatchEvent(new CustomEvent("draft-kept"));
+}
+
 const FIELD = "textarea, select, input, [contenteditable], dialog";
 
 document.addEventListener("keydown", (event) => {
@@ -246,7 +261,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey) {
     if (key === "s") {
       event.preventDefault();
-      if (draft.dirty && !draft.theirs) draft.save();
+      keep();
     } else if (key === "enter" && !event.repeat) {
       event.preventDefault();
       const dialog = $("dialog[open]");

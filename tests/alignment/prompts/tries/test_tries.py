@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.comparison.queries.latest_verdicts import latest_verdicts
-from alignment.prompts.tries.queries import TRY_OPTIONS, last_try
+from alignment.prompts.tries.queries.results import TRY_OPTIONS, last_try
 from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
 from evaluation.judges.core.spec import JudgeSpec
