@@ -294,7 +294,7 @@ def _spent(units: Collection[Unit]) -> dict[int, Spent]:
 
 
 def _votes(consensus: Consensus | None) -> tuple[str, str]:
-    """Return the state, and how many raters gave it of those who answered."""
+    """Return the state, and how many raters gave it; "" if they were no majority: a lead decided."""
     if consensus is None:
         return "", ""
     counts: Mapping[str, int] = {
@@ -302,9 +302,8 @@ def _votes(consensus: Consensus | None) -> tuple[str, str]:
         Consensus.State.FALSE: consensus.n_false,
         Consensus.State.NA: consensus.n_na,
     }
-    total = sum(counts.values())
-    given = counts.get(consensus.state)
-    return consensus.state, f"{given} of {total}" if given is not None and total else ""
+    total, given = sum(counts.values()), counts.get(consensus.state, 0)
+    return consensus.state, f"{given} of {total}" if 2 * given > total else ""
 
 
 def _agreement(pairs: Iterable[tuple[bool | None, Verdict | None]]) -> tuple[int, int]:

@@ -29,7 +29,11 @@ document.body.addEventListener("draft-kept", () => {
   if (running) $("#try-form")?.requestSubmit($("#try-all"));
 });
 
-// ---------- the section one writes in ----------
+// ---------- the version to start from, and the section one writes in ----------
+
+$("#from-version").addEventListener("change", ({ target }) => {
+  $("#from-go").hidden = target.selectedOptions[0].defaultSelected;
+});
 
 document.addEventListener("focusin", ({ target }) => {
   if (!target.matches("#editor textarea")) return;
