@@ -44,6 +44,11 @@ urlpatterns = [
         name="prompt_example",
     ),
     path(
+        "criteria/<str:key>/prompt/examples/<int:index>/edit/",
+        prompt_examples.prompt_example_edit,
+        name="prompt_example_edit",
+    ),
+    path(
         "criteria/<str:key>/prompt/examples/<int:index>/remove/",
         prompt_examples.prompt_example_remove,
         name="prompt_example_remove",

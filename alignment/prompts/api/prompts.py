@@ -320,7 +320,9 @@ def _lines(examples: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _body(draft: PromptDraft, user: User) -> Any:
-    shown = [one for one in chosen_examples(user=user, lines=draft.examples) if one.chat]
+    shown = [
+        one for one in chosen_examples(user=user, lines=draft.examples, criterion=draft.criterion) if one.chat
+    ]
     body = {
         "base": draft.base.number,
         "revision": draft.revision,

@@ -127,7 +127,7 @@ def editor_of(
         requested=base if requested and prompt.base.pk != base.pk else None,
         panes=() if whole or panes is None else _panes(panes, panes_of(prompt.base.text) or {}),
         splits=panes is not None,
-        examples=chosen_examples(user=author, lines=prompt.examples),
+        examples=chosen_examples(user=author, lines=prompt.examples, criterion=criterion),
         articles=articles_of([criterion])[criterion.pk],
         newer=newer_versions(prompt.base),
         versions=version_rows(criteria=[criterion])[criterion.pk],

@@ -198,13 +198,16 @@ $("#since").addEventListener("toggle", changed);
 
 // ---------- dialogs ----------
 
-function open(name) {
+// list: whether the dialog to pick examples shows the chats, not the example that is edited.
+function open(name, { list = true } = {}) {
   const dialog = $(`#${name}`);
   if (dialog.open || $("dialog[open]")) return;
   dialog.showModal();
   if (name === "pick") {
+    $("#pick-title").textContent = list ? "Add a worked example" : "Edit a worked example";
     $("#pick-chat").replaceChildren();
-    globalThis.htmx.trigger("#pick-list", "open");
+    $("#pick-list").hidden = !list;
+    if (list) globalThis.htmx.trigger("#pick-list", "open");
   }
   if (name === "publish") $("[name=reason]", dialog).focus();
   dialog.dispatchEvent(new CustomEvent("opened"));
@@ -215,6 +218,7 @@ let picked = null; // the list row whose chat is shown
 document.addEventListener("click", ({ target }) => {
   const opener = target.closest("[data-open]");
   if (opener) open(opener.dataset.open);
+  if (target.closest("[data-edit-example]")) open("pick", { list: false });
   const shut = target.closest("dialog button[value=cancel]");
   if (shut) shut.closest("dialog").close();
   picked = target.closest(".picks button") ?? picked;
