@@ -39,7 +39,7 @@ FOUND = 20  # chats of a search
 AGREES = Q(value=True, human=Consensus.State.TRUE) | Q(value=False, human=Consensus.State.FALSE)
 OPEN_RUNS = (Run.State.RUNNING, Run.State.PAUSED)
 
-Group = Literal["pinned", "disagreeing", "agreeing"]
+Group = Literal["pinned", "disagreeing", "agreeing", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,7 @@ class Bench:
             ("Pinned", "pinned"),
             ("Disagreements", "disagreeing"),
             ("Chats that agree, for contrast", "agreeing"),
+            ("Chats without a verdict to compare with", "other"),
         )
         return [(words, rows) for words, group in named if (rows := self.of(group))]
 
@@ -245,6 +246,10 @@ def _choose(
     both = chain.from_iterable(zip_longest(*sides))
     for pk in [pk for pk in both if pk is not None][:agreeing]:
         chosen[pk] = "agreeing"
+    if set(chosen.values()) <= {"pinned"}:  # nothing is judged and labelled yet
+        others = members.exclude(chat__in=list(chosen)).order_by("split", "-chat_set", "position")
+        for pk in dict.fromkeys(others.values_list("chat", flat=True)[: disagreeing + agreeing]):
+            chosen[pk] = "other"
     return chosen
 
 
