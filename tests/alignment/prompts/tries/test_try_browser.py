@@ -1,4 +1,4 @@
-"""An author in the editor, in a real browser: chats beside the text that stream in, and the exact messages."""
+"""An author in the editor, in a real browser: chats beside the text that stream in; the exact messages."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
