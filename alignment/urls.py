@@ -59,7 +59,7 @@ urlpatterns = [
     path("criteria/<str:key>/prompt/tries/progress/", tries.prompt_try_progress, name="prompt_try_progress"),
     path("criteria/<str:key>/prompt/tries/cancel/", tries.prompt_try_cancel, name="prompt_try_cancel"),
     path("criteria/<str:key>/prompt/chats/", tries.prompt_chats, name="prompt_chats"),
-    path("criteria/<str:key>/prompt/chats/<int:chat_id>/pin/", tries.prompt_pin, name="prompt_pin"),
+    path("criteria/<str:key>/prompt/pins/", tries.prompt_pin, name="prompt_pin"),
     path(
         "criteria/<str:key>/prompt/tries/<int:run_id>/chats/<int:chat_id>/",
         tries.prompt_try_chat,

@@ -240,7 +240,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_try_progress": LOOK,
     "alignment:prompt_try_cancel": (post(AUTHORS, says=200),),
     "alignment:prompt_chats": (get(AUTHORS, query={"words": "chat"}),),
-    "alignment:prompt_pin": (post(AUTHORS, says=200), post(NOBODY, chat_id="holdout_chat")),
+    "alignment:prompt_pin": (post(AUTHORS, {"chat": "1"}, says=200),),
     "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),

@@ -1,5 +1,6 @@
 """Forms of preview and tries: judge profile, chats and budget."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, cast
 
@@ -26,6 +27,16 @@ from labeling.models.rubric import Criterion
 
 LARGEST_ID = 2**63 - 1  # of the database's integers
 LONGEST_ID = 19  # digits
+
+
+def ids_in(given: Sequence[str]) -> tuple[int, ...]:
+    """Return the ids in these values, separated by commas, each once; what is no id is ignored.
+
+    >>> ids_in(["7,5", "x", "7"])
+    (7, 5)
+    """
+    parts = [part for one in given for part in one.split(",")]
+    return tuple(dict.fromkeys(int(one) for one in parts if one.isdecimal() and len(one) < LONGEST_ID))
 
 
 class PromptForm(forms.Form):
@@ -91,10 +102,9 @@ class BenchForm(PromptForm):
         """Return what to try."""
         data = self.cleaned_data
         given = self.data.getlist("chats") if hasattr(self.data, "getlist") else []
-        listed = [int(pk) for pk in given if pk.isdecimal() and len(pk) < LONGEST_ID]
         return BenchChoice(
             profile=data["profile"],
-            chat_ids=(data["only"],) if data["only"] else tuple(dict.fromkeys(listed)),
+            chat_ids=(data["only"],) if data["only"] else ids_in(given),
             base=data["base"],
             budget_usd=cast(Decimal | None, data["budget_usd"]),
         )

@@ -209,9 +209,9 @@ def pin_chats(*, criterion: Criterion, author: User, chat_ids: Collection[int]) 
     return len(known)
 
 
-def unpin_chat(*, criterion: Criterion, author: User, chat_id: int) -> None:
-    """Take the chat from the author's pinned ones."""
-    PinnedChat.objects.filter(criterion=criterion, author=author, chat=chat_id).delete()
+def unpin_chats(*, criterion: Criterion, author: User, chat_ids: Collection[int]) -> None:
+    """Take the chats from the author's pinned ones."""
+    PinnedChat.objects.filter(criterion=criterion, author=author, chat__in=chat_ids).delete()
 
 
 @transaction.atomic

@@ -1,13 +1,15 @@
 """Preview and tries of a draft: htmx fragments of the editor's page."""
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
-from alignment.prompts.tries.forms import BenchForm, TryForm
+from alignment.prompts.tries.forms import BenchForm, TryForm, ids_in
 from alignment.prompts.tries.queries.bench import Bench, bench_of, chats_found
 from alignment.prompts.tries.queries.results import TRY_OPTIONS, has_other_recipe
 from alignment.prompts.tries.services import (
@@ -16,7 +18,7 @@ from alignment.prompts.tries.services import (
     draft_digest,
     pin_chats,
     tries_cancel,
-    unpin_chat,
+    unpin_chats,
 )
 from alignment.prompts.tries.services import prompt_preview as preview_of
 from alignment.prompts.views.prompts import base_or_404
@@ -35,6 +37,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 
+MOST_PINS = 20  # at once
 LONGEST_SEEN = 2000  # characters of the list of chats that the page shows
 
 
@@ -107,15 +110,20 @@ def prompt_try_cancel(request: HttpRequest, key: str) -> HttpResponse:
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
-def prompt_pin(request: HttpRequest, key: str, chat_id: int) -> HttpResponse:
-    """Pin a chat beside the editor, or unpin it with `unpin`."""
+def prompt_pin(request: HttpRequest, key: str) -> HttpResponse:
+    """Pin chats beside the editor, or unpin one with `unpin`; the page's address then pins none again."""
     criterion, form = _form(request, key)
-    author = cast(User, request.user)
+    author, chats = cast(User, request.user), ids_in(request.POST.getlist("chat"))[:MOST_PINS]
+    problem = ""
     if "unpin" in request.POST:
-        unpin_chat(criterion=criterion, author=author, chat_id=chat_id)
-    elif not pin_chats(criterion=criterion, author=author, chat_ids=[chat_id]):
-        raise Http404
-    return _panel(request, criterion, form)
+        unpin_chats(criterion=criterion, author=author, chat_ids=chats)
+    elif pin_chats(criterion=criterion, author=author, chat_ids=chats) < len(chats):
+        problem = "Chats that are not train or dev cannot be pinned."
+    answer = _panel(request, criterion, form, unpinned=problem)
+    if "from_link" in request.POST:
+        base = urlencode({"base": request.POST["base"]}) if "base" in request.POST else ""
+        answer["HX-Replace-Url"] = f"{reverse('alignment:prompt_edit', args=[key])}?{base}"
+    return answer
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from alignment.prompts.forms import SaveForm
 from alignment.prompts.queries.editor import editor_of, start_of
 from alignment.prompts.services import draft_publish, example_choices_for
-from alignment.prompts.tries.services import pin_chats
+from alignment.prompts.tries.forms import ids_in
 from alignment.prompts.views.criterion import criterion_or_404
 from common.access import permission_or_404
 from common.problems import FieldProblem
@@ -35,7 +35,6 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 TOO_LONG = f"This text is longer than {LONGEST_PROMPT:,} characters. Shorten it."
-LONGEST_ID, MOST_PINS = 19, 20
 MARKDOWN = "markdown"  # ?as=markdown: one pane with the whole text
 STALE = "This draft was changed in another tab or on another device. Check the text, then save again."
 
@@ -55,11 +54,10 @@ def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
 def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
     """The author's draft; `?base=N` starts one from version N, `?as=markdown` shows the whole text.
 
-    `?pin=ID` pins a chat beside it, and may be repeated. A post saves the stored draft as a version.
+    `?pin=ID` makes the page pin a chat beside it, and may be repeated. A post saves the stored draft as a
+    version.
     """
     criterion = criterion_or_404(key)
-    if request.GET.getlist("pin"):
-        return _pinned(request, criterion)
     number = request.GET.get("base", "")
     base = base_or_404(criterion, number) if number else start_of(criterion)
     if base is None:
@@ -82,18 +80,6 @@ def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
         except (FieldProblem, PromptRefused) as problem:
             form.add_error("reason" if problem.field == "reason" else None, problem.message)
     return _page(request, criterion, base, form, failed=True, **context)
-
-
-def _pinned(request: HttpRequest, criterion: Criterion) -> HttpResponse:
-    """Pin the chats of the address and show the page without them in it, so that a reload pins none again."""
-    query = request.GET.copy()
-    given = [part for one in query.pop("pin") for part in str(one).split(",")]
-    ids = [int(one) for one in given[:MOST_PINS] if one.isdecimal() and len(one) < LONGEST_ID]
-    pinned = pin_chats(criterion=criterion, author=cast(User, request.user), chat_ids=ids)
-    if pinned < len(set(ids)):
-        messages.info(request, "Chats that are not train or dev cannot be pinned.")
-    address = reverse("alignment:prompt_edit", args=[criterion.key])
-    return redirect(f"{address}?{query.urlencode()}" if query else address)
 
 
 def _publish(request: HttpRequest, criterion: Criterion, base: PromptVersion, form: SaveForm) -> SavedVersion:
@@ -143,6 +129,7 @@ def _page(
     context = {
         "editor": editor,
         "notices": editor.notices,
+        "pins": ids_in(request.GET.getlist("pin")),
         "criterion": criterion,
         "key": criterion.key,
         "form": form,

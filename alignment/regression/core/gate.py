@@ -78,21 +78,7 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
         return Decision(Gate.FAIL, reasons, cautions=findings.cautions, bound=bound)
     if findings.opens:
         more, words = _advice(findings, evidence, policy)
-        return Decision(
-            Gate.INCONCLUSIVE,
-            (
-                *findings.missing,
-                *findings.unusable,
-                *(() if findings.stopped else findings.few),
-                *findings.unproven,
-                *findings.lost,
-                *findings.floors,
-            ),
-            more,
-            findings.cautions,
-            words,
-            bound,
-        )
+        return Decision(Gate.INCONCLUSIVE, findings.open_reasons, more, findings.cautions, words, bound)
     # The missing verdicts of a champion that the candidate does not share stop nothing.
     cautions = (*findings.missing, *findings.cautions)
     return Decision(Gate.PASS, (_harmless(evidence, policy, bound or 0.0),), cautions=cautions, bound=bound)
@@ -171,6 +157,12 @@ class _Findings:
                 *(sentence for sentence, worse in judged if not worse),
             ),
         )
+
+    @property
+    def open_reasons(self) -> tuple[str, ...]:
+        """Why the test cannot pass. A number of labels is no reason while verdicts are the obstacle."""
+        few = () if self.stopped else self.few
+        return (*self.missing, *self.unusable, *few, *self.unproven, *self.lost, *self.floors)
 
     @property
     def opens(self) -> bool:

@@ -165,40 +165,9 @@ def bench_of(
     before = verdicts_before(criterion=criterion, base=base)
     members = members_to_try(criterion=criterion, user=author)
     groups = _choose(criterion, author, before.latest, members, disagreeing, agreeing)
-    splits = dict(members.filter(chat__in=groups).order_by("-split").values_list("chat", "split"))
-    rows = Chat.objects.filter(pk__in=groups).select_related("topic").in_bulk()
-    consensus = {row.chat_id: row for row in Consensus.objects.filter(criterion=criterion, chat__in=groups)}
-    old = {row.chat_id: row for row in before.latest.verdicts.filter(chat__in=groups)}
-    units = _newest_units(criterion, author, groups)
-    new = _verdicts(criterion, units.values())
-    hashes = _tried_hashes(units.values())
-    reasons = _rationales([*old.values(), *new.values()])
-    spent, live = _spent(units.values()), live_steps([unit.run_id for unit in units.values()])
-    chats = []
-    for pk, group in groups.items():
-        unit, verdict = units.get(pk), new.get(pk)
-        shown = verdict or old.get(pk)
-        text = reasons.get(shown.pk, "") if shown else ""
-        state, votes = _votes(consensus.get(pk))
-        chats.append(
-            BenchChat(
-                chat=rows[pk],
-                split=splits[pk],
-                group=group,
-                consensus=state,
-                votes=votes,
-                before=old.get(pk),
-                unit=unit,
-                after=verdict,
-                current=unit is not None and hashes.get(unit.run_id) == digest,
-                quote=next(iter(find_quotes(text=text, chat=core_chat(rows[pk]))), None),
-                rationale=short_rationale(text),
-                spent=spent.get(unit.pk) if unit else None,
-                steps=tuple(live.get((unit.run_id, pk), ())) if unit and not verdict else (),
-            )
-        )
+    tried = _tried(criterion, _newest_units(criterion, author, groups), digest)
     newest = tries_of(criterion=criterion, author=author).first()
-    return Bench(tuple(chats), before, newest)
+    return Bench(tuple(_chats(criterion, before.latest, members, groups, tried)), before, newest)
 
 
 def verdicts_before(*, criterion: Criterion, base: PromptVersion) -> Before:
@@ -254,6 +223,62 @@ def _choose(
 
 
 # ---------- what they show ----------
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The author's newest tries by chat, and which of them tried the text as it is now."""
+
+    units: Mapping[int, Unit]
+    verdicts: Mapping[int, Verdict]
+    spent: Mapping[int, Spent]
+    steps: Mapping[tuple[int, int], Sequence[LiveStep]]
+    current: frozenset[int]
+
+
+def _tried(criterion: Criterion, units: Mapping[int, Unit], digest: str) -> _Tried:
+    hashes = _tried_hashes(units.values())
+    return _Tried(
+        units=units,
+        verdicts=_verdicts(criterion, units.values()),
+        spent=_spent(units.values()),
+        steps=live_steps([unit.run_id for unit in units.values()]),
+        current=frozenset(pk for pk, unit in units.items() if hashes[unit.run_id] == digest),
+    )
+
+
+def _chats(
+    criterion: Criterion,
+    latest: LatestVerdicts,
+    members: QuerySet[Any],
+    groups: Mapping[int, Group],
+    tried: _Tried,
+) -> Iterable[BenchChat]:
+    splits = dict(members.filter(chat__in=groups).order_by("-split").values_list("chat", "split"))
+    rows = Chat.objects.filter(pk__in=groups).select_related("topic").in_bulk()
+    consensus = {row.chat_id: row for row in Consensus.objects.filter(criterion=criterion, chat__in=groups)}
+    old = {row.chat_id: row for row in latest.verdicts.filter(chat__in=groups)}
+    reasons = _rationales([*old.values(), *tried.verdicts.values()])
+    for pk, group in groups.items():
+        unit, verdict = tried.units.get(pk), tried.verdicts.get(pk)
+        shown = verdict or old.get(pk)
+        text = reasons.get(shown.pk, "") if shown else ""
+        state, votes = _votes(consensus.get(pk))
+        yield BenchChat(
+            chat=rows[pk],
+            split=splits[pk],
+            group=group,
+            consensus=state,
+            votes=votes,
+            before=old.get(pk),
+            unit=unit,
+            after=verdict,
+            current=pk in tried.current,
+            quote=next(iter(find_quotes(text=text, chat=core_chat(rows[pk]))), None),
+            rationale=short_rationale(text),
+            spent=tried.spent.get(unit.pk) if unit else None,
+            steps=tuple(tried.steps.get((unit.run_id, pk), ())) if unit and not verdict else (),
+        )
 
 
 def _newest_units(criterion: Criterion, author: User, chats: Collection[int]) -> dict[int, Unit]:

@@ -186,7 +186,8 @@ function compare(text) {
   const changed = text.value.trim() !== text.dataset.base.trim();
   const words = text.value.split(/\s+/).filter(Boolean).length.toLocaleString("en");
   tab.classList.toggle("chg", changed);
-  $("[data-words]", text.closest(".pane")).textContent = `${changed ? "changed" : "unchanged"}, ${words} words`;
+  const line = $("[data-words]", text.closest(".pane"));
+  line.textContent = `${changed ? "changed" : "unchanged"}, ${words} words`;
 }
 
 // Load the changes of the stored draft since its version.

@@ -1,4 +1,4 @@
-// The chats beside the editor: run them with each Ctrl S, mark the section one writes in, show a rendered prompt.
+// The chats beside the editor: run them with Ctrl S; mark the section one writes in; show a rendered prompt.
 
 const RUN_ON_SAVE = "lace-run-on-save";
 

@@ -86,7 +86,7 @@ def test_pinned_chats_come_first_and_are_only_their_authors(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     for case in ("c-08", "c-02"):
-        assert author.post(url("prompt_pin", pk_of(case))).status_code == 200
+        assert author.post(url("prompt_pin"), {"chat": pk_of(case)}).status_code == 200
     found = bench(author_user)
     assert [(one.group, one.chat.external_id) for one in found.chats][:2] == [
         ("pinned", "c-02"),
@@ -94,28 +94,31 @@ def test_pinned_chats_come_first_and_are_only_their_authors(
     ]
     assert "c-02" not in [one.chat.external_id for one in found.of("disagreeing")]
     assert not bench(make_user("ada", Role.AUTHOR)).of("pinned")
-    author.post(url("prompt_pin", pk_of("c-02")), {"unpin": "1"})
+    author.post(url("prompt_pin"), {"chat": pk_of("c-02"), "unpin": "1"})
     assert [one.chat.external_id for one in bench(author_user).of("pinned")] == ["c-08"]
 
 
-def test_a_link_opens_the_editor_with_its_chats_pinned(
+def test_a_link_makes_the_page_pin_its_chats_once(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     first, second = pks("c-03", "c-04")
-    answer = author.get(EDIT, {"pin": [first, f"{second},nonsense"], "base": "1"})
-    assert answer["Location"] == f"{EDIT}?base=1"
+    page = text_of(author.get(EDIT, {"pin": [first, f"{second},nonsense"], "base": "1"}))
+    for chat in (first, second):
+        assert f'<input type="hidden" name="chat" value="{chat}">' in page
+    assert not PinnedChat.objects.exists()
+    answer = author.post(url("prompt_pin"), {"chat": [first, second], "from_link": "1", "base": "1"})
+    assert answer["HX-Replace-Url"] == f"{EDIT}?base=1"
     assert {one.chat.pk for one in bench(author_user).of("pinned")} == {first, second}
-    assert "cannot be pinned" not in words_of(author.get(EDIT))
 
 
 def test_a_holdout_chat_cannot_be_pinned_and_a_pinned_one_disappears_with_its_split(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
-    held = pk_of(HOLDOUT[0])
-    assert author.post(url("prompt_pin", held)).status_code == 404
-    assert "cannot be pinned" in words_of(author.get(EDIT, {"pin": held}, follow=True))
+    answer = author.post(url("prompt_pin"), {"chat": pk_of(HOLDOUT[0])})
+    assert "Chats that are not train or dev cannot be pinned." in words_of(answer)
+    assert HOLDOUT[0] not in text_of(answer)
     assert not PinnedChat.objects.exists()
-    author.post(url("prompt_pin", pk_of("c-03")))
+    author.post(url("prompt_pin"), {"chat": pk_of("c-03")})
     ChatSetMember.objects.filter(chat=pk_of("c-03")).update(split="holdout")
     assert not bench(author_user).of("pinned")
     assert HOLDOUT[0] not in text_of(author.get(url("prompt_chats"), {"words": "c-"}))

@@ -1,5 +1,6 @@
 """An author in the editor, in a real browser: chats beside the text that stream in; the exact messages."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.runs import Run
+from labeling.models.chats import Chat
 from labeling.models.people import Role, User
 from tests.browsing import faults, watch
 from tests.factories.rating_screen import sign_in
@@ -106,6 +108,19 @@ def test_one_chat_runs_alone_and_all_run_with_a_save_if_that_is_wanted(bench: Pa
     bench.keyboard.press("Control+s")
     expect(bench.locator("#try-progress")).to_contain_text("5 of 5 still to run")
     assert Run.objects.filter(purpose="try", state="running").get().run_chats.count() == 5
+
+
+@pytest.mark.heavy
+def test_a_link_pins_its_chats_and_a_reload_none_again(bench: Page) -> None:
+    chat = Chat.objects.get(external_id="c-09")
+    bench.goto(f"{bench.url}?pin={chat.pk}")
+    expect(bench.locator(".try-chat").first).to_contain_text("c-09")
+    expect(bench).not_to_have_url(re.compile("pin="))
+    bench.get_by_role("button", name="Unpin c-09").click()
+    expect(bench.get_by_role("button", name="Unpin c-09")).to_have_count(0)
+    bench.reload()
+    expect(bench.locator("#try-estimate")).to_contain_text("5 chats")
+    expect(bench.get_by_role("heading", name="Pinned")).to_have_count(0)
 
 
 @pytest.mark.heavy
