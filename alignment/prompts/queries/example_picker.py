@@ -116,13 +116,18 @@ def pick_filtered(
         chats = chats.filter(consensus=pick_filter.label)
     if pick_filter.topic:
         chats = chats.filter(topic__key=pick_filter.topic)
-    if words := pick_filter.words.strip():
-        # NB: some databases store JSON with non-ASCII letters as \\uXXXX.
-        written = json.dumps(words)[1:-1]
-        matches = Q(transcript__icontains=words) | Q(transcript__icontains=written)
-        chats = chats.annotate(transcript=Cast("messages", TextField()))
-        chats = chats.filter(matches | Q(external_id__icontains=words))
-    return chats
+    return chats_with_words(chats, pick_filter.words)
+
+
+def chats_with_words(chats: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Return the chats with these words in id or text; all of them without words."""
+    if not (words := words.strip().replace("\0", "")):
+        return chats
+    # NB: some databases store JSON with non-ASCII letters as \\uXXXX.
+    written = json.dumps(words)[1:-1]
+    matches = Q(transcript__icontains=words) | Q(transcript__icontains=written)
+    chats = chats.annotate(transcript=Cast("messages", TextField()))
+    return chats.filter(matches | Q(external_id__icontains=words))
 
 
 def pick_rows(

@@ -129,7 +129,7 @@ def prompt_pin(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_chats(request: HttpRequest, key: str) -> HttpResponse:
-    """Train and dev chats to pin, by id or title."""
+    """Train and dev chats to pin, by id or words."""
     criterion = get_object_or_404(Criterion, key=key)
     words = request.GET.get("words", "")[:200]
     chats = chats_found(criterion=criterion, author=cast(User, request.user), words=words)

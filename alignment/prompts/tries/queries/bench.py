@@ -12,6 +12,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from alignment.comparison.queries.latest_verdicts import LatestVerdicts, latest_verdicts
 from alignment.comparison.queries.rationales import short_rationale
 from alignment.models.pins import PinnedChat
+from alignment.prompts.queries.example_picker import chats_with_words
 from alignment.prompts.tries.core import Change, change
 from alignment.prompts.tries.queries.results import (
     HUMAN,
@@ -182,11 +183,9 @@ def verdicts_before(*, criterion: Criterion, base: PromptVersion) -> Before:
 
 
 def chats_found(*, criterion: Criterion, author: User, words: str) -> list[Chat]:
-    """Return train and dev chats whose id or title has these words, the newest first."""
+    """Return train and dev chats that have these words in id or text, the newest first."""
     chats = Chat.objects.filter(pk__in=members_to_try(criterion=criterion, user=author).values("chat"))
-    if words := words.strip():
-        chats = chats.filter(Q(external_id__icontains=words) | Q(title__icontains=words))
-    return list(chats.select_related("topic").order_by("-pk")[:FOUND])
+    return list(chats_with_words(chats, words).select_related("topic").order_by("-pk")[:FOUND])
 
 
 # ---------- which chats ----------

@@ -126,7 +126,7 @@ def test_a_link_pins_its_chats_and_a_reload_none_again(bench: Page) -> None:
 @pytest.mark.heavy
 def test_a_chat_is_pinned_by_its_id_and_open_tries_are_cancelled(bench: Page) -> None:
     bench.get_by_text("Pin a chat", exact=True).click()
-    bench.get_by_label("Id or title of a train or dev chat").fill("c-11")
+    bench.get_by_label("Id or words of a train or dev chat").fill("c-11")
     bench.locator("#chats-found").get_by_role("button", name="Pin c-11").click()
     expect(bench.locator(".try-chat").first).to_contain_text("c-11")
     expect(bench.locator("#try-estimate")).to_contain_text("6 chats")
