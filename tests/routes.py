@@ -236,11 +236,11 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_preview": (get(AUTHORS, query={"chat": "chat_id"}), get(AUTHORS)),
     "alignment:prompt_try": (get(AUTHORS), post(AUTHORS, TRY, says=200)),
     "alignment:prompt_try_estimate": (get(AUTHORS, query=TRY),),
-    # `try_id` is what a fourth person tried: no other author's, but a lead's to see.
     "alignment:prompt_try_progress": LOOK,
     "alignment:prompt_try_cancel": (post(AUTHORS, says=200),),
     "alignment:prompt_chats": (get(AUTHORS, query={"words": "chat"}),),
     "alignment:prompt_pin": (post(AUTHORS, {"chat": "1"}, says=200),),
+    # `try_id` is what a fourth person tried: no other author's, but a lead's to see.
     "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
