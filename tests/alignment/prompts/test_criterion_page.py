@@ -197,7 +197,7 @@ def test_it_says_what_the_criterion_asks_and_what_is_next(compared: Compared, le
     promote(a_version(polite()))
     a_version(polite())
     shown = page(lead)
-    for words in ("Passes when True", "Champion version 1", "Version 2 needs a test.", "Test version 2"):
+    for words in ("Passes when True", "Released version 1", "Version 2 needs a test.", "Test version 2"):
         assert words in shown
 
 
@@ -211,7 +211,7 @@ def test_a_test_that_goes_on_and_one_that_passed_are_linked(compared: Compared, 
     assert "Version 2 passed its test and can be released." in page(author)
     promote(a_version(polite()))
     shown = page(author)
-    assert "Version 2 needs a test. It passed against an earlier champion." in shown
+    assert "Version 2 needs a test. It passed against an earlier released version." in shown
 
 
 def test_an_author_continues_their_own_draft(compared: Compared, author: Client, author_user: User) -> None:
