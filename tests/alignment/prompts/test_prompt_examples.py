@@ -124,7 +124,8 @@ def test_an_example_of_the_draft_can_be_edited(
     assert PromptDraft.objects.get().examples == [
         line(chat, turns=[2, 3], value=False, rationale="It does not.")
     ]
-    assert author.post(edit, body).status_code == 409  # the page shows an older draft
+    older = author.post(edit, body | {"rationale": "Again."})  # the page shows an older draft
+    assert older.status_code == 409
     assert author.get(f"{EDIT}examples/1/edit/", {"base": 1}).status_code == 404
 
 

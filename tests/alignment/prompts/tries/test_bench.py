@@ -208,7 +208,7 @@ def test_the_page_runs_the_listed_chats_or_only_one(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
-    chats = list(pks("c-00", "c-01", "c-02"))
+    chats = list(pks("c-10", "c-05", "c-04"))
     shown = words_of(author.post(url("prompt_try"), {"chats": chats, "only": chats[1]}))
     assert Run.objects.get(purpose="try").run_chats.get().chat_id == chats[1]
     assert "1 of 5 still to run." in shown
