@@ -3,7 +3,13 @@
 from collections.abc import Collection
 from typing import Any
 
-from alignment.comparison.queries.cached_documents import hash_of, keep_documents, known_bodies
+from alignment.comparison.queries.cached_documents import (
+    hash_of,
+    is_storing,
+    keep_documents,
+    known_bodies,
+    stored_ids,
+)
 from alignment.models.reports import Report
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
@@ -42,14 +48,15 @@ def _bodies(runs: dict[int, Run]) -> dict[int, dict[str, Any]]:
     pins = {pk: hash_of([*_what(run), run.finished_at]) for pk, run in runs.items()}
     known = known_bodies(set(pins.values()))
     if missing := [pk for pk, pin in pins.items() if pin not in known]:
-        costs = group_costs(missing)
         rows = [_row(runs[pk], pins[pk]) for pk in missing]
+        older = stored_ids(rows) if is_storing() else []
+        costs = group_costs(missing)
         for row, pk in zip(rows, missing, strict=True):
             row.body = {
                 str(group): {"usd": None if one.cost is None else float(one.cost), "units": one.units}
                 for group, one in costs.get(pk, {}).items()
             }
-        keep_documents(rows, older=())
+        keep_documents(rows, older=older)
         known |= {row.pin: row.body for row in rows}
     return {pk: known[pin] for pk, pin in pins.items()}
 
