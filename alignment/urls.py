@@ -51,6 +51,11 @@ urlpatterns = [
         name="prompt_example",
     ),
     path(
+        "criteria/<str:key>/prompt/examples/<int:index>/edit/",
+        prompt_examples.prompt_example_edit,
+        name="prompt_example_edit",
+    ),
+    path(
         "criteria/<str:key>/prompt/examples/<int:index>/remove/",
         prompt_examples.prompt_example_remove,
         name="prompt_example_remove",
@@ -58,14 +63,10 @@ urlpatterns = [
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),
     path("criteria/<str:key>/prompt/tries/estimate/", tries.prompt_try_estimate, name="prompt_try_estimate"),
-    path(
-        "criteria/<str:key>/prompt/tries/<int:run_id>/", tries.prompt_try_progress, name="prompt_try_progress"
-    ),
-    path(
-        "criteria/<str:key>/prompt/tries/<int:run_id>/cancel/",
-        tries.prompt_try_cancel,
-        name="prompt_try_cancel",
-    ),
+    path("criteria/<str:key>/prompt/tries/progress/", tries.prompt_try_progress, name="prompt_try_progress"),
+    path("criteria/<str:key>/prompt/tries/cancel/", tries.prompt_try_cancel, name="prompt_try_cancel"),
+    path("criteria/<str:key>/prompt/chats/", tries.prompt_chats, name="prompt_chats"),
+    path("criteria/<str:key>/prompt/pins/", tries.prompt_pin, name="prompt_pin"),
     path(
         "criteria/<str:key>/prompt/tries/<int:run_id>/chats/<int:chat_id>/",
         tries.prompt_try_chat,

@@ -86,7 +86,7 @@ PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "n
     "passage_tokens": 700,
 }
 # Authors try prompts on chats of train and dev; nobody does on the holdout.
-TRY = {"what": "chat", "chat": "chat_id", "profile": "profile_id"}
+TRY = {"only": "chat_id", "profile": "profile_id"}
 RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
 TEST = {"criterion": "polite", "version": 2, "set": "set_id", "split": ""}
 API_TEST = {"criterion": "polite", "version": 2, "set": "calibration", "split": ""}

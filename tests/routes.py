@@ -228,6 +228,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(AUTHORS, chat_id="train_chat", says=200),
     ),
     "alignment:prompt_example_remove": (post(NOBODY, index=0),),  # no draft has any
+    "alignment:prompt_example_edit": (get(NOBODY, index=0), post(NOBODY, index=0)),
     "api_prompt_draft": (
         get(NOBODY),  # nobody has one yet
         Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),
@@ -260,9 +261,11 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_preview": (get(AUTHORS, query={"chat": "chat_id"}), get(AUTHORS)),
     "alignment:prompt_try": (get(AUTHORS), post(AUTHORS, TRY, says=200)),
     "alignment:prompt_try_estimate": (get(AUTHORS, query=TRY),),
+    "alignment:prompt_try_progress": LOOK,
+    "alignment:prompt_try_cancel": (post(AUTHORS, says=200),),
+    "alignment:prompt_chats": (get(AUTHORS, query={"words": "chat"}),),
+    "alignment:prompt_pin": (post(AUTHORS, {"chat": "1"}, says=200),),
     # `try_id` is what a fourth person tried: no other author's, but a lead's to see.
-    "alignment:prompt_try_progress": (get(LEADS, run_id="try_id"), get(NOBODY)),
-    "alignment:prompt_try_cancel": (post(LEADS, run_id="try_id", says=200), post(NOBODY)),
     "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),

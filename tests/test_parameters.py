@@ -204,5 +204,5 @@ def test_an_unknown_criterion_opens_the_form_of_a_test_without_one(world: World)
 
 def test_a_chat_beyond_the_database_is_no_chat_to_try(world: World) -> None:
     client, huge = world.client("lead"), VALUES["huge"]
-    for page in ("preview/", "tries/estimate/"):
-        assert client.get(f"/criteria/polite/prompt/{page}?chat={huge}").status_code == 200
+    for page in ("preview/?chat", "tries/estimate/?chats"):
+        assert client.get(f"/criteria/polite/prompt/{page}={huge}").status_code == 200

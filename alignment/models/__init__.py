@@ -1,8 +1,9 @@
-"""Tables of reports, certificates, disagreements, regression tests and suggestions; import submodules."""
+"""Tables of reports, certificates, disagreements, pins, tests and suggestions; import submodules."""
 
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates
 from alignment.models import misalignments as misalignments
+from alignment.models import pins as pins
 from alignment.models import regressions as regressions
 from alignment.models import reports as reports
 from alignment.models import suggestions as suggestions

@@ -27,6 +27,7 @@ class Report(models.Model):
         PLAN = "plan"
         ALIKE = "alike"
         CERTIFIED = "certified"
+        COSTS = "costs"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

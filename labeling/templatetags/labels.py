@@ -39,8 +39,8 @@ STATUSES = {  # css class and words; criteria, prompts, runs, jobs, tests use th
     "open": ("on", "Open"),
     "closed": ("dir", "Closed"),
     "draft": ("few", "Draft"),
-    "candidate": ("on", "Candidate"),
-    "champion": ("aligned", "Champion"),
+    "tested": ("on", "Tested"),
+    "released": ("aligned", "Released"),
     "retired": ("dir", "Retired"),
 }
 ROLES = {

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from alignment.prompts.tries.queries import TryResult, try_result
+from alignment.prompts.tries.queries.results import TryResult, try_result
 from alignment.prompts.tries.services import TryChoice
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile

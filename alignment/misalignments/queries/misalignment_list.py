@@ -1,6 +1,6 @@
 """The list of disagreements: visibility, filters of the query string, rows grouped by similar rationale."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -170,10 +170,13 @@ def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) 
     return rows
 
 
-def open_disagreement_count(criterion: Criterion, *, user: User | AnonymousUser) -> int:
-    """Number of open or triaged disagreements on this criterion that the user may see."""
+def open_disagreement_counts(
+    criteria: Collection[Criterion], *, user: User | AnonymousUser
+) -> dict[int, int]:
+    """Numbers of open or triaged disagreements that the user may see, by criterion id, without zeros."""
     shown = misalignments_listed(user=user, without=hidden_runs(user=user))
-    return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
+    rows = shown.filter(criterion__in=criteria).exclude(state=Misalignment.State.CLOSED).order_by()
+    return dict(rows.values_list("criterion").annotate(n=Count("pk")))
 
 
 def own_disagreements(*, user: User) -> int:

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alignment.prompts.api.criterion import criterion_or_404, criterion_versions
-from alignment.prompts.queries.editor import start_of
 from alignment.prompts.queries.example_picker import chosen_examples
 from alignment.prompts.queries.versions import VersionRow, with_figures
 from alignment.prompts.serializers import VersionOutput, version_body
@@ -34,6 +33,7 @@ from evaluation.prompts.core.costar import COSTAR, panes_of
 from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
 from evaluation.prompts.core.lint import Finding, Level
 from evaluation.prompts.queries.drafts import draft_of, examples_as_lines
+from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.drafts import (
     FaultyPrompt,
     NewerVersions,
@@ -278,7 +278,7 @@ class PromptVersionsApi(PostPermission, PagedList[Any]):
                 text=body["text"],
                 examples=example_choices_for(author, _lines(body["examples"])),
                 reason=body["reason"],
-                base=_base(criterion, body["base"]) if "base" in body else start_of(criterion),
+                base=_base(criterion, body["base"]) if "base" in body else _usual_base(criterion),
                 confirmed=body["confirmed"],
             )
         except NewerVersions as newer:
@@ -308,6 +308,12 @@ def _criterion(key: str) -> Criterion:
     return get_object_or_404(Criterion, key=key)
 
 
+def _usual_base(criterion: Criterion) -> PromptVersion | None:
+    """Return the champion, otherwise the newest version."""
+    champion = champions(criteria=[criterion]).get(criterion.pk)
+    return champion or PromptVersion.objects.filter(criterion=criterion).order_by("-number").first()
+
+
 def _base(criterion: Criterion, number: int) -> PromptVersion:
     base = PromptVersion.objects.filter(criterion=criterion, number=number).first()
     if base is None:
@@ -320,7 +326,9 @@ def _lines(examples: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _body(draft: PromptDraft, user: User) -> Any:
-    shown = [one for one in chosen_examples(user=user, lines=draft.examples) if one.chat]
+    shown = [
+        one for one in chosen_examples(user=user, lines=draft.examples, criterion=draft.criterion) if one.chat
+    ]
     body = {
         "base": draft.base.number,
         "revision": draft.revision,

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F, Q
 
-from alignment.misalignments.queries.misalignment_list import open_disagreement_count
+from alignment.misalignments.queries.misalignment_list import open_disagreement_counts
 from alignment.prompts.queries.disagreements import disagreements_of, notices_of
 from alignment.prompts.queries.sections import examples_for, sections_of
 from alignment.prompts.queries.version_chart import chart_rows, places_of, version_chart
@@ -53,7 +53,7 @@ def criterion_page(
         "disagreements": disagreements,
         "worst": max(disagreements, key=lambda one: one.count, default=None),
         "notices": [*_older(criterion, champion, version), *notices_of(disagreements)],
-        "misaligned": open_disagreement_count(criterion, user=user),
+        "misaligned": open_disagreement_counts([criterion], user=user).get(criterion.pk, 0),
         "releases": releases_of(rows),
         "openings": holdout_uses(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],

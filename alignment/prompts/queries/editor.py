@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from alignment.prompts.queries.example_picker import DraftExample, chosen_examples
+from alignment.prompts.queries.versions import VersionRow, VersionState, version_rows
 from evaluation.models.prompts import ArticleVersion, PromptVersion
 from evaluation.prompts.core.costar import panes_of
 from evaluation.prompts.queries.criteria import articles_of
@@ -31,12 +32,23 @@ ABOUT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One section of the prompt."""
+    """One section of the prompt; `base` is its text in the version that the draft starts from."""
 
     name: str
     label: str
     about: str
     text: str
+    base: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether the text differs from that version."""
+        return self.text.strip() != self.base.strip()
+
+    @property
+    def words(self) -> int:
+        """The number of words."""
+        return len(self.text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +56,7 @@ class Editor:
     """The content of the page; without `panes` the text is edited as a whole.
 
     `requested`: the version that the address names, if the draft has another base. `newer`: versions saved
-    after the base, oldest first.
+    after the base, oldest first. `versions` are all, newest first.
     """
 
     criterion: Criterion
@@ -57,7 +69,13 @@ class Editor:
     examples: Sequence[DraftExample]
     articles: Sequence[ArticleVersion]
     newer: Sequence[PromptVersion]
+    versions: Sequence[VersionRow]
     next_number: int
+
+    @property
+    def base(self) -> VersionRow | None:
+        """The version that the draft starts from, with its state."""
+        return next((row for row in self.versions if row.prompt.pk == self.prompt.base.pk), None)
 
     @property
     def notices(self) -> list[str]:
@@ -77,9 +95,18 @@ class Editor:
 
 
 def start_of(criterion: Criterion) -> PromptVersion | None:
-    """Return the version that a new draft starts from: the champion, otherwise the newest version."""
-    champion = champions(criteria=[criterion]).get(criterion.pk)
-    return champion or PromptVersion.objects.filter(criterion=criterion).order_by("-number").first()
+    """Return the version that a new draft starts from.
+
+    The newest version that is a draft, if none was released after it; otherwise the released version.
+    """
+    return _start_of(version_rows(criteria=[criterion])[criterion.pk])
+
+
+def _start_of(rows: Sequence[VersionRow]) -> PromptVersion | None:
+    for row in rows:
+        if row.state in (VersionState.DRAFT, VersionState.RELEASED):
+            return row.prompt
+    return rows[0].prompt if rows else None
 
 
 def editor_of(
@@ -98,14 +125,17 @@ def editor_of(
         champion=champions(criteria=[criterion]).get(criterion.pk),
         prompt=prompt,
         requested=base if requested and prompt.base.pk != base.pk else None,
-        panes=() if whole or panes is None else _panes(panes),
+        panes=() if whole or panes is None else _panes(panes, panes_of(prompt.base.text) or {}),
         splits=panes is not None,
-        examples=chosen_examples(user=author, lines=prompt.examples),
+        examples=chosen_examples(user=author, lines=prompt.examples, criterion=criterion),
         articles=articles_of([criterion])[criterion.pk],
         newer=newer_versions(prompt.base),
+        versions=version_rows(criteria=[criterion])[criterion.pk],
         next_number=next_number(criterion),
     )
 
 
-def _panes(texts: Mapping[str, str]) -> tuple[Pane, ...]:
-    return tuple(Pane(name, name.capitalize(), ABOUT[name], text) for name, text in texts.items())
+def _panes(texts: Mapping[str, str], base: Mapping[str, str]) -> tuple[Pane, ...]:
+    return tuple(
+        Pane(name, name.capitalize(), ABOUT[name], text, base.get(name, "")) for name, text in texts.items()
+    )

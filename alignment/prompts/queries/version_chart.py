@@ -36,7 +36,7 @@ class VersionChart:
 
 def chart_rows(rows: Sequence[VersionRow]) -> list[VersionRow]:
     """Return the newest versions and the champion."""
-    return [row for n, row in enumerate(rows) if n < NEWEST or row.state is VersionState.CHAMPION]
+    return [row for n, row in enumerate(rows) if n < NEWEST or row.state is VersionState.RELEASED]
 
 
 def places_of(rows: Iterable[VersionRow]) -> list[Place]:
@@ -62,7 +62,7 @@ def version_chart(rows: Sequence[VersionRow], places: Sequence[Place], *, wanted
 def _chart(rows: Sequence[tuple[VersionRow, VersionMetrics]]) -> VersionLine:
     points = [
         VersionPoint(
-            row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION
+            row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.RELEASED
         )
         for row, one in reversed(rows)
     ]

@@ -25,6 +25,7 @@ from alignment.comparison.queries.cached_documents import (
 )
 from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.reports import Report
+from alignment.prompts.queries.run_costs import run_costs_store
 from alignment.reports.core.human_side import human_side
 from alignment.reports.core.judge_side import judge_rates
 from alignment.reports.core.status import Abstentions, Decision, HumanLabels, decide_status
@@ -246,6 +247,7 @@ def version_counts_store(run: Run) -> None:
         with documents_stored():
             judged = JudgePrompt.objects.filter(judge=run.judge_id).values("criterion")
             _counts([(run, criterion) for criterion in Criterion.objects.filter(pk__in=judged)])
+            run_costs_store(run)
 
 
 def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:

@@ -23,9 +23,9 @@ class VersionState(StrEnum):
     """State of a prompt version, as the status chips name it."""
 
     DRAFT = "draft"  # saved, never tested
-    CANDIDATE = "candidate"  # its newest test is open, or no newest test on a set and split failed
-    CHAMPION = "champion"
-    RETIRED = "retired"  # was champion, or its newest test on a set and split failed
+    TESTED = "tested"  # its newest test is open, or no newest test on a set and split failed
+    RELEASED = "released"  # in use: the champion
+    RETIRED = "retired"  # was in use, or its newest test on a set and split failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class VersionRow:
     @property
     def waits(self) -> bool:
         """Whether the version needs a test or a release."""
-        return self.state in (VersionState.DRAFT, VersionState.CANDIDATE)
+        return self.state in (VersionState.DRAFT, VersionState.TESTED)
 
     @property
     def open_test(self) -> RegressionTest | None:
@@ -77,7 +77,7 @@ class VersionRow:
     def _passed(self) -> RegressionTest | None:
         newest = next((test for test in self.tests if _counts(test)), None)
         is_passed = newest is not None and newest.result == RegressionTest.Result.PASS
-        return newest if is_passed and self.state is VersionState.CANDIDATE else None
+        return newest if is_passed and self.state is VersionState.TESTED else None
 
     @property
     def metrics(self) -> tuple[VersionMetrics, ...]:
@@ -153,7 +153,7 @@ def releases_of(rows: Iterable[VersionRow]) -> list[Promotion]:
 
 def champion_of(rows: Iterable[VersionRow]) -> VersionRow | None:
     """Return the version in use."""
-    return next((row for row in rows if row.state is VersionState.CHAMPION), None)
+    return next((row for row in rows if row.state is VersionState.RELEASED), None)
 
 
 def waiting_of(rows: Iterable[VersionRow]) -> VersionRow | None:
@@ -188,14 +188,14 @@ def _state(
 ) -> VersionState:
     """Return the state after the newest decision: a release, or a test after it."""
     if is_champion:
-        return VersionState.CHAMPION
+        return VersionState.RELEASED
     since = [test for test in tests if not releases or test.created_at > releases[0].created_at]
     newest = next((test for test in since if _counts(test)), None)
     if newest is None:
         return VersionState.RETIRED if releases else VersionState.DRAFT
     counting = counting_tests(since, of_prompt=True, revised=policy)
     failed = any(test.result == RegressionTest.Result.FAIL for test in counting)
-    return VersionState.RETIRED if failed and not newest.is_open else VersionState.CANDIDATE
+    return VersionState.RETIRED if failed and not newest.is_open else VersionState.TESTED
 
 
 def _counts(test: RegressionTest) -> bool:

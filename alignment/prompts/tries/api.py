@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alignment.prompts.tries.forms import TryForm
-from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
+from alignment.prompts.tries.queries.results import TRY_OPTIONS, TryChat, members_to_try, try_result
 from alignment.prompts.tries.services import (
     CHAT,
     DISAGREEMENTS,

@@ -1,6 +1,7 @@
 """Preview and tries: the exact messages of a draft, and its verdicts on a few chats."""
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -9,9 +10,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import LatestVerdicts, latest_verdicts
+from alignment.models.pins import PinnedChat
 from alignment.prompts.queries.sections import hides_examples
 from alignment.prompts.services import example_choices_for
-from alignment.prompts.tries.queries import TRY_OPTIONS, members_to_try, tries_of
+from alignment.prompts.tries.queries.bench import verdicts_before
+from alignment.prompts.tries.queries.results import TRY_OPTIONS, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec
@@ -22,6 +25,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.services.drafts import try_ensure
+from evaluation.prompts.services.examples import PromptRefused, prompt_hash
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.runs.services.estimates import estimate_for
@@ -34,7 +38,7 @@ from labeling.models.rubric import Criterion
 
 # Authors may try without the right to start runs: a few chats, one try of a criterion at a time.
 MOST_CHATS, USUAL_CHATS = 50, 10
-CHAT, DISAGREEMENTS = "chat", "disagreements"
+CHAT, CHATS, DISAGREEMENTS = "chat", "chats", "disagreements"
 
 
 class TryRefused(InputProblem):
@@ -127,6 +131,89 @@ def try_estimate(*, criterion: Criterion, author: User, choice: TryChoice) -> Es
     return estimate
 
 
+@dataclass(frozen=True, slots=True)
+class BenchChoice:
+    """Chats beside the editor, and the judge; `budget_usd` limits the cost of all of them together."""
+
+    profile: JudgeProfile
+    chat_ids: tuple[int, ...]
+    base: PromptVersion | None = None
+    budget_usd: Decimal | None = None
+
+
+def bench_estimates(*, criterion: Criterion, author: User, choice: BenchChoice) -> list[Estimate]:
+    """Return calls and cost by chat set without storing anything. Raises as bench_start does."""
+    with transaction.atomic():
+        plans = _bench_plans(criterion, author, choice)
+        tried_prompt = _tried_prompt(criterion, author, plans[0][0].prompt)
+        estimates = [
+            estimate_for(
+                chat_set=plan.chat_set,
+                judge=plan.judge,
+                run=plan.run(one, {}),
+                endpoint=current_endpoint(),
+                prompts=[tried_prompt],
+            )
+            for plan, one in plans
+        ]
+        transaction.set_rollback(True)
+    return estimates
+
+
+@transaction.atomic
+def bench_start(*, criterion: Criterion, author: User, choice: BenchChoice) -> list[Run]:
+    """Try the author's prompt on these chats: one run for each chat set that they come from.
+
+    Open tries of the same chats are cancelled. Raises InputProblem as prompt_preview does, for too many chats
+    and for an invalid budget.
+    """
+    plans = _bench_plans(criterion, author, choice)
+    earlier = tries_of(criterion=criterion, author=author).filter(
+        state__in=CANCELLABLE, units__chat__in=choice.chat_ids
+    )
+    for run in list(earlier.distinct()):
+        run_cancel(run=run, by=author)
+    pending = tries_of(criterion=criterion, author=author).filter(state__in=CANCELLABLE)
+    waiting = sum(run.units_left for run in pending)
+    if waiting + len(choice.chat_ids) > MOST_CHATS:
+        raise TryRefused(f"{waiting:,} chats are being tried; at most {MOST_CHATS} can be at a time")
+    tried_prompt = _tried_prompt(criterion, author, plans[0][0].prompt)
+    return [_launch(plan, one, tried_prompt, criterion, author, what=CHATS) for plan, one in plans]
+
+
+def tries_cancel(*, criterion: Criterion, author: User) -> None:
+    """Cancel all open tries of the author's prompt. Stored answers are kept."""
+    for run in tries_of(criterion=criterion, author=author).filter(state__in=CANCELLABLE):
+        run_cancel(run=run, by=author)
+
+
+def draft_digest(*, author: User, prompt: WorkingPrompt) -> str:
+    """Return the hash of a draft's text and examples; '' if an example is hidden from the author."""
+    if prompt.revision == 0:
+        return prompt.base.content_hash
+    try:
+        return prompt_hash(text=prompt.text, examples=example_choices_for(author, prompt.examples))
+    except PromptRefused:
+        return ""
+
+
+def pin_chats(*, criterion: Criterion, author: User, chat_ids: Collection[int]) -> int:
+    """Pin the chats beside the author's editor; return how many of them can be tried.
+
+    Chats that are holdout or hidden from the author are left out.
+    """
+    members = members_to_try(criterion=criterion, user=author).filter(chat__in=chat_ids)
+    known = set(members.values_list("chat", flat=True))
+    pins = [PinnedChat(author=author, criterion=criterion, chat_id=pk) for pk in chat_ids if pk in known]
+    PinnedChat.objects.bulk_create(pins, ignore_conflicts=True)
+    return len(known)
+
+
+def unpin_chats(*, criterion: Criterion, author: User, chat_ids: Collection[int]) -> None:
+    """Take the chats from the author's pinned ones."""
+    PinnedChat.objects.filter(criterion=criterion, author=author, chat__in=chat_ids).delete()
+
+
 @transaction.atomic
 def try_start(*, criterion: Criterion, author: User, choice: TryChoice) -> Run:
     """Start a try of the author's prompt and cancel the author's earlier open try of this criterion.
@@ -135,15 +222,30 @@ def try_start(*, criterion: Criterion, author: User, choice: TryChoice) -> Run:
     """
     plan = _plan(criterion, author, choice)
     tried_prompt = _tried_prompt(criterion, author, plan.prompt)
+    run = _launch(plan, choice, tried_prompt, criterion, author, what=choice.what)
+    for earlier in tries_of(criterion=criterion, author=author).filter(state__in=CANCELLABLE, pk__lt=run.pk):
+        run_cancel(run=earlier, by=author)
+    return run
+
+
+def _launch(
+    plan: _Plan,
+    choice: TryChoice,
+    tried_prompt: PromptVersion,
+    criterion: Criterion,
+    author: User,
+    *,
+    what: str,
+) -> Run:
     tried = {
         "criterion": criterion.key,
-        "what": choice.what,
+        "what": what,
         "n": choice.n,
         "prompt": tried_prompt.pk,
         "before": {str(chat): verdict for chat, verdict in plan.before.items()},
         "by_champion": plan.by_champion,
     }
-    run = run_launch(
+    return run_launch(
         chat_set=plan.chat_set,
         judge=plan.judge,
         run=plan.run(choice, tried),
@@ -151,15 +253,42 @@ def try_start(*, criterion: Criterion, author: User, choice: TryChoice) -> Run:
         by=author,
         prompts=[tried_prompt],
     )
-    for earlier in tries_of(criterion=criterion, author=author).filter(state__in=CANCELLABLE, pk__lt=run.pk):
-        run_cancel(run=earlier, by=author)
-    return run
 
 
-def try_cancel(*, run: Run, author: User) -> None:
-    """Cancel a try unless it is finished. Stored answers are kept."""
-    if run.state in CANCELLABLE:
-        run_cancel(run=run, by=author)
+def _bench_plans(criterion: Criterion, author: User, choice: BenchChoice) -> list[tuple[_Plan, TryChoice]]:
+    """Return a plan for each chat set, so that few sets cover all chats; the budget is shared by chats."""
+    if not 1 <= len(choice.chat_ids) <= MOST_CHATS:
+        raise TryRefused(f"a try can have 1 to {MOST_CHATS} chats, not {len(choice.chat_ids):,}")
+    judge, champion = _judge(choice.profile), champions_ensure(criteria=[criterion], by=author)[criterion.pk]
+    prompt = working_prompt(criterion=criterion, author=author, base=choice.base or champion)
+    latest = verdicts_before(criterion=criterion, base=prompt.base).latest
+    before = dict(latest.verdicts.filter(chat__in=choice.chat_ids).values_list("chat_id", "pk"))
+    plans = []
+    for set_id, chats in _by_set(criterion, author, choice.chat_ids).items():
+        chat_set = ChatSet.objects.select_related("rubric").get(pk=set_id)
+        keys = _criteria_in_call(chat_set, criterion, judge)
+        known = {pk: before[pk] for pk in chats if pk in before}
+        plan = _Plan(prompt, judge, chat_set, keys, tuple(chats), known, latest.by_champion)
+        share = choice.budget_usd and choice.budget_usd * len(chats) / len(choice.chat_ids)
+        plans.append((plan, TryChoice(choice.profile, n=len(chats), base=choice.base, budget_usd=share)))
+    return plans
+
+
+def _by_set(criterion: Criterion, author: User, chat_ids: Sequence[int]) -> dict[int, list[int]]:
+    """Assign each chat to a set: the one with most of the chats first, newer sets among equals."""
+    members = members_to_try(criterion=criterion, user=author).filter(chat__in=chat_ids)
+    pairs = list(members.values_list("chat_set", "chat"))
+    if {chat for _, chat in pairs} != set(chat_ids):
+        raise TryRefused("a chat is not in train or dev of a set of this rubric")
+    chosen: dict[int, list[int]] = {}
+    left = set(chat_ids)
+    while left:
+        counts = Counter(chat_set for chat_set, chat in pairs if chat in left)
+        best, _ = max(counts.items(), key=lambda item: (item[1], item[0]))
+        inside = {chat for chat_set, chat in pairs if chat_set == best} & left
+        chosen[best] = [chat for chat in chat_ids if chat in inside]
+        left -= inside
+    return chosen
 
 
 def _plan(criterion: Criterion, author: User, choice: TryChoice) -> _Plan:

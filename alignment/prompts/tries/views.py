@@ -1,22 +1,32 @@
 """Preview and tries of a draft: htmx fragments of the editor's page."""
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
-from alignment.prompts.tries.forms import TryForm
-from alignment.prompts.tries.queries import TRY_OPTIONS, TryResult, has_other_recipe, last_try, try_result
-from alignment.prompts.tries.services import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
+from alignment.prompts.tries.forms import BenchForm, TryForm, ids_in
+from alignment.prompts.tries.queries.bench import Bench, bench_of, chats_found
+from alignment.prompts.tries.queries.results import TRY_OPTIONS, has_other_recipe
+from alignment.prompts.tries.services import (
+    bench_estimates,
+    bench_start,
+    draft_digest,
+    pin_chats,
+    tries_cancel,
+    unpin_chats,
+)
 from alignment.prompts.tries.services import prompt_preview as preview_of
+from alignment.prompts.views.prompts import base_or_404
 from common.access import permission_or_404
 from common.problems import InputProblem
 from evaluation.gateway.current import current_endpoint
-from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
-from evaluation.prompts.queries.drafts import draft_of
+from evaluation.prompts.queries.drafts import working_prompt
 from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runs.queries import run_page
 from evaluation.runs.queries.progress import run_progress
@@ -27,17 +37,20 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 
-LONGEST_SEEN = 1000  # characters of the list of finished chats
+MOST_PINS = 20  # at once
+LONGEST_SEEN = 2000  # characters of the list of chats that the page shows
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The messages that each role receives about one chat."""
-    criterion, form = _form(request, key)
+    criterion = get_object_or_404(Criterion, key=key)
+    author = cast(User, request.user)
+    form = TryForm(request.GET, criterion=criterion, user=author)
     context: dict[str, Any] = {"criterion": criterion, "form": form}
     if form.is_valid():
-        author, choice = cast(User, request.user), form.choice(chat_alone=True)
+        choice = form.choice(chat_alone=True)
         try:
             context["preview"] = preview_of(criterion=criterion, author=author, choice=choice)
         except InputProblem as problem:
@@ -52,54 +65,76 @@ def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "HEAD", "POST"])
 def prompt_try(request: HttpRequest, key: str) -> HttpResponse:
-    """The form with the author's last try; a post starts a try."""
+    """The chats beside the editor; a post tries the draft on `chats`, or on `only` one of them."""
     criterion, form = _form(request, key)
-    author = cast(User, request.user)
-    if request.method != "POST":
-        return render(request, "alignment/prompts/tries/_try.html", _form_context(criterion, author, form))
-    if not form.is_valid():
-        return _result(request, criterion, None, form=form)
-    try:
-        run = try_start(criterion=criterion, author=author, choice=form.choice())
-    except InputProblem as problem:
-        return _result(request, criterion, None, problem=str(problem))
-    return _result(request, criterion, run)
+    context: dict[str, Any] = {}
+    if request.method == "POST":
+        context["problem"] = _start(criterion, cast(User, request.user), form)
+    return _panel(request, criterion, form, **context)
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_try_estimate(request: HttpRequest, key: str) -> HttpResponse:
-    """Calls and cost of the chosen try."""
+    """Calls, tokens and cost of a try of the chats that the page shows."""
     criterion, form = _form(request, key)
-    if not form.is_valid():
-        return render(request, "evaluation/runs/_estimate.html", {"form": form})
-    author = cast(User, request.user)
-    try:
-        estimate = try_estimate(criterion=criterion, author=author, choice=form.choice())
-    except InputProblem as problem:
-        return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/runs/_estimate.html", {"estimate": estimate})
+    context: dict[str, Any] = {"form": form}
+    if form.is_valid() and (choice := form.choice()).chat_ids:
+        try:
+            estimates = bench_estimates(criterion=criterion, author=cast(User, request.user), choice=choice)
+        except InputProblem as problem:
+            context["problem"] = str(problem)
+        else:
+            context |= _sums(estimates) | {"budget": choice.budget_usd}
+    return render(request, "alignment/prompts/tries/_estimate.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_safe
-def prompt_try_progress(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
-    """The progress of a try, with each chat that the page has not `seen` finished."""
-    criterion, run = _run_or_404(request, key, run_id)
-    return render(
-        request,
-        "alignment/prompts/tries/_progress.html",
-        _result_context(request, criterion, run) | {"poll": True},
-    )
+def prompt_try_progress(request: HttpRequest, key: str) -> HttpResponse:
+    """The progress of the tries, with each chat that the page does not show as it is now (`seen`)."""
+    criterion, form = _form(request, key)
+    seen = frozenset(request.GET.get("seen", "")[:LONGEST_SEEN].split(","))
+    context = _context(request, criterion, form, seen=seen) | {"poll": True}
+    return render(request, "alignment/prompts/tries/_progress.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
-def prompt_try_cancel(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
-    """Cancel a try; stored answers are kept."""
-    criterion, run = _run_or_404(request, key, run_id)
-    try_cancel(run=run, author=cast(User, request.user))
-    return _result(request, criterion, _run_or_404(request, key, run_id)[1])
+def prompt_try_cancel(request: HttpRequest, key: str) -> HttpResponse:
+    """Cancel the author's open tries of this prompt; stored answers are kept."""
+    criterion, form = _form(request, key)
+    tries_cancel(criterion=criterion, author=cast(User, request.user))
+    return _panel(request, criterion, form)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_pin(request: HttpRequest, key: str) -> HttpResponse:
+    """Pin chats beside the editor, or unpin one with `unpin`; the page's address then pins none again."""
+    criterion, form = _form(request, key)
+    author, chats = cast(User, request.user), ids_in(request.POST.getlist("chat"))[:MOST_PINS]
+    problem = ""
+    if "unpin" in request.POST:
+        unpin_chats(criterion=criterion, author=author, chat_ids=chats)
+    elif pin_chats(criterion=criterion, author=author, chat_ids=chats) < len(chats):
+        problem = "Chats that are not train or dev cannot be pinned."
+    answer = _panel(request, criterion, form, unpinned=problem)
+    if "from_link" in request.POST:
+        base = urlencode({"base": request.POST["base"]}) if "base" in request.POST else ""
+        answer["HX-Replace-Url"] = f"{reverse('alignment:prompt_edit', args=[key])}?{base}"
+    return answer
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_chats(request: HttpRequest, key: str) -> HttpResponse:
+    """Train and dev chats to pin, by id or words."""
+    criterion = get_object_or_404(Criterion, key=key)
+    words = request.GET.get("words", "")[:200]
+    chats = chats_found(criterion=criterion, author=cast(User, request.user), words=words)
+    context = {"criterion": criterion, "chats": chats, "words": words}
+    return render(request, "alignment/prompts/tries/_found.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -116,10 +151,10 @@ def prompt_try_chat(request: HttpRequest, key: str, run_id: int, chat_id: int) -
     return render(request, "alignment/prompts/tries/_chat.html", context | {"messages": chat.messages})
 
 
-def _form(request: HttpRequest, key: str) -> tuple[Criterion, TryForm]:
+def _form(request: HttpRequest, key: str) -> tuple[Criterion, BenchForm]:
     criterion = get_object_or_404(Criterion, key=key)
     data = request.POST if request.method == "POST" else request.GET
-    return criterion, TryForm(data, criterion=criterion, user=cast(User, request.user))
+    return criterion, BenchForm(data, criterion=criterion, user=cast(User, request.user))
 
 
 def _run_or_404(request: HttpRequest, key: str, run_id: int) -> tuple[Criterion, Run]:
@@ -132,69 +167,85 @@ def _run_or_404(request: HttpRequest, key: str, run_id: int) -> tuple[Criterion,
     return criterion, run
 
 
-def _form_context(criterion: Criterion, author: User, form: TryForm) -> dict[str, Any]:
-    """Return the context of the form as first shown, with the author's last try."""
-    blank = TryForm(None, criterion=criterion, user=author)
-    blank.initial["base"] = form["base"].value()
-    offered = blank.offer()
-    last = last_try(criterion=criterion, author=author)
-    context = {
-        "criterion": criterion,
-        "form": blank,
-        "offered": offered,
-        "usual_chats": USUAL_CHATS,
-        "most_chats": MOST_CHATS,
-    }
-    return context | (_try_context(criterion, last, author, seen=frozenset()) if last else {})
+def _start(criterion: Criterion, author: User, form: BenchForm) -> str:
+    """Start the tries; return why none was started, "" if they were."""
+    if not form.is_valid():
+        errors = ((form.fields[name].label or name, found[0]) for name, found in form.errors.items())
+        return " ".join(f"{label}: {error}" for label, error in errors)
+    try:
+        bench_start(criterion=criterion, author=author, choice=form.choice())
+    except InputProblem as problem:
+        return str(problem)
+    return ""
 
 
-def _result(request: HttpRequest, criterion: Criterion, run: Run | None, **more: Any) -> HttpResponse:
-    """Render the part of the page below the form."""
-    context = _result_context(request, criterion, run) if run else {"criterion": criterion}
-    return render(request, "alignment/prompts/tries/_result.html", context | more)
+def _panel(request: HttpRequest, criterion: Criterion, form: BenchForm, **more: Any) -> HttpResponse:
+    context = _context(request, criterion, form, seen=frozenset())
+    return render(request, "alignment/prompts/tries/_bench.html", context | more)
 
 
-def _result_context(request: HttpRequest, criterion: Criterion, run: Run) -> dict[str, Any]:
-    finished = request.GET.get("seen", "")[:LONGEST_SEEN].split(",")
-    seen = frozenset(int(part) for part in finished if part.isdecimal())
-    return _try_context(criterion, run, cast(User, request.user), seen=seen)
-
-
-def _try_context(criterion: Criterion, run: Run, author: User, *, seen: frozenset[int]) -> dict[str, Any]:
-    redact_errors([run], user=author)
-    result, progress = try_result(run=run, criterion=criterion, user=author), run_progress(run)
-    over = not progress.active
+def _context(
+    request: HttpRequest, criterion: Criterion, form: BenchForm, *, seen: frozenset[str]
+) -> dict[str, Any]:
+    author, number = cast(User, request.user), str(form["base"].value() or "")
+    form.is_valid()
+    base = base_or_404(criterion, number if number.isdecimal() else "")
+    prompt = working_prompt(criterion=criterion, author=author, base=base)
+    bench = bench_of(
+        criterion=criterion,
+        author=author,
+        base=prompt.base,
+        digest=draft_digest(author=author, prompt=prompt),
+        **form.counts(),
+    )
+    # The fields show what was chosen, or the usual numbers.
+    blank = BenchForm(None, criterion=criterion, user=author)
+    chosen = {name: form[name].value() for name in ("profile", "budget_usd") if form[name].value()}
+    blank.initial |= {"base": prompt.base.number, **form.counts(), **chosen}
     return {
         "criterion": criterion,
-        "result": result,
-        "progress": progress,
-        "over": over,
-        "new": [one for one in result.chats if one.chat.pk not in seen],
-        "seen": ",".join(str(one.chat.pk) for one in result.chats if one.ended),
-        # A finished run stores its cost; until then it is computed from its requests.
-        "cost": progress.costs.cost_usd if run.state in CANCELLABLE else run.cost_usd,
-        "trouble": run_page.in_words(run.error),
-        "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()),
-        "can_cancel": run.state in CANCELLABLE,
-        "others": _others(criterion, run.judge.prompts.values_list("criterion__key", flat=True)),
-        **_before(result),
-        **_prompt(result, author),
+        "form": blank,
+        "bench": bench,
+        "new": [one for one in bench.chats if one.token not in seen],
+        "seen": ",".join(one.token for one in bench.chats),
+        "base": prompt.base,
+        **_progress(bench, author),
     }
 
 
-def _before(result: TryResult) -> dict[str, Any]:
-    """Return the runs of the verdicts before, and whether their judges differ in more than the prompt."""
-    ids = {one.before.run_id for one in result.chats if one.before}
-    runs = list(Run.objects.filter(pk__in=ids).select_related("judge").order_by("-pk"))
-    other_recipe = any(has_other_recipe(run.judge, result.run.judge) for run in runs)
-    return {"before_runs": runs, "other_recipe": other_recipe}
+def _progress(bench: Bench, author: User) -> dict[str, Any]:
+    """Return how the newest try goes on, what holds it up, and how its judge differs from the one before."""
+    run = bench.newest
+    if run is None:
+        return {}
+    redact_errors([run], user=author)
+    progress = run_progress(run)
+    before = {one.before.run_id for one in bench.chats if one.before}
+    runs = Run.objects.filter(pk__in=before).select_related("judge")
+    return {
+        "run": run,
+        "progress": progress,
+        "trouble": run_page.in_words(run.error) if run.state in CANCELLABLE else "",
+        "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()) if bench.pending else "",
+        "can_cancel": bench.pending or run.state in CANCELLABLE,
+        "other_recipe": any(has_other_recipe(one.judge, run.judge) for one in runs),
+        "others": _others_of(run),
+    }
 
 
-def _prompt(result: TryResult, author: User) -> dict[str, Any]:
-    """Return the tried prompt, and whether the author's draft has changed since."""
-    row = PromptVersion._base_manager.get(pk=result.options["prompt"])
-    draft = draft_of(criterion=result.criterion, author=author)
-    return {"prompt": row, "changed_since": draft is not None and draft.text != row.text}
+def _sums(estimates: Any) -> dict[str, Any]:
+    """Return calls, tokens and cost of the estimates of several sets; None if a price is unknown."""
+    names = ("chats", "calls", "reused", "expected_prompt_tokens", "expected_completion_tokens")
+    sums: dict[str, Any] = {name: sum(getattr(one, name) for one in estimates) for name in names}
+    for name in ("expected_cost_usd", "cost_usd"):
+        costs = [getattr(one, name) for one in estimates]
+        sums[name] = None if None in costs else sum(costs)
+    return sums | {"estimated": True}
+
+
+def _others_of(run: Run) -> list[Criterion]:
+    keys = run.judge.prompts.values_list("criterion__key", flat=True)
+    return _others(Criterion.objects.get(key=run.options[TRY_OPTIONS]["criterion"]), keys)
 
 
 def _others(criterion: Criterion, keys: Any) -> list[Criterion]:

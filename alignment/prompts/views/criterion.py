@@ -5,9 +5,11 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 
-from alignment.prompts.queries.criterion_list import criterion_list as criteria_by_rubric
+from alignment.prompts.queries.criterion_list import criteria_worst_first
 from alignment.prompts.queries.criterion_page import criterion_page
 from alignment.prompts.queries.version_page import version_page
 from alignment.reports.queries.reports import POLICY
@@ -24,8 +26,8 @@ from labeling.rubric.services.owners import criterion_assign
 @permission_or_404("labeling.see_judge")
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
-    """Every criterion by rubric, with its champion's alignment."""
-    rows = criteria_by_rubric(user=request.user)
+    """Every criterion by rubric, critical and worst first, with the released version's alignment."""
+    rows = criteria_worst_first(user=request.user)
     context = {"rows": rows, "retired": retired_criteria(), "policy": POLICY}
     return render(request, "alignment/prompts/criterion_list.html", context)
 
@@ -72,7 +74,9 @@ def prompt_restored(request: HttpRequest, key: str, number: int) -> HttpResponse
         added = prompt_restore(version=version, reason=reason, by=cast(User, request.user))
     except RestoreRefused as problem:
         return _version(request, key, number, refused=str(problem), reason=reason)
-    messages.success(request, f"Version {number} was restored as version {added.number}, a draft.")
+    edit = f"{reverse('alignment:prompt_edit', args=[key])}?base={added.number}"
+    words = 'Version {} was restored as version {}, a draft. <a href="{}">Edit from version {}</a>'
+    messages.success(request, format_html(words, number, added.number, edit, added.number))
     return redirect("alignment:prompt_version", key, added.number)
 
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from alignment.prompts.forms import SaveForm
 from alignment.prompts.queries.editor import editor_of, start_of
 from alignment.prompts.services import draft_publish, example_choices_for
+from alignment.prompts.tries.forms import ids_in
 from alignment.prompts.views.criterion import criterion_or_404
 from common.access import permission_or_404
 from common.problems import FieldProblem
@@ -53,13 +54,14 @@ def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
 def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
     """The author's draft; `?base=N` starts one from version N, `?as=markdown` shows the whole text.
 
-    A post saves the stored draft as a version.
+    `?pin=ID` makes the page pin a chat beside it, and may be repeated. A post saves the stored draft as a
+    version.
     """
     criterion = criterion_or_404(key)
     number = request.GET.get("base", "")
-    if not number and start_of(criterion) is None:
+    base = base_or_404(criterion, number) if number else start_of(criterion)
+    if base is None:
         return render(request, "alignment/prompts/start.html", {"criterion": criterion})
-    base = base_or_404(criterion, number)
     if request.method != "POST":
         return _page(request, criterion, base, SaveForm(initial=_initial(request, criterion, base)))
     form = SaveForm(request.POST)
@@ -127,6 +129,7 @@ def _page(
     context = {
         "editor": editor,
         "notices": editor.notices,
+        "pins": ids_in(request.GET.getlist("pin")),
         "criterion": criterion,
         "key": criterion.key,
         "form": form,

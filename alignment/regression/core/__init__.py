@@ -21,7 +21,7 @@ from alignment.regression.core.result import (
     markdown_summary,
     regression_body,
 )
-from alignment.regression.core.unread import no_verdict_words
+from alignment.regression.core.unread import UnusableAnswers, no_verdict_words, unusable_answers
 
 __all__ = [
     "CELLS",
@@ -34,6 +34,7 @@ __all__ = [
     "GatePolicy",
     "PairedVerdicts",
     "PooledEvidence",
+    "UnusableAnswers",
     "advice_of",
     "chance_found",
     "confirm",
@@ -47,4 +48,5 @@ __all__ = [
     "markdown_summary",
     "no_verdict_words",
     "regression_body",
+    "unusable_answers",
 ]

@@ -25,6 +25,15 @@ RUNS_DIFFER = "the candidate's two runs differ: test again"
 NO_LABELS = "label chats of this set first"
 
 
+def verdicts_needed(remedy: str) -> str:
+    """Return what to do about missing verdicts; `remedy` is '' if calls failed.
+
+    >>> verdicts_needed("change the model")
+    'more labels do not help: change the model, then test again'
+    """
+    return f"more labels do not help: {remedy}, then test again" if remedy else MISSING
+
+
 def labels_needed(more: int, *, clustered: bool = False) -> str:
     """Name a number of labels with its decision. More chats of the same clusters would show little.
 

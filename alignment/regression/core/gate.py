@@ -1,6 +1,7 @@
 """Regression gate: decide by a policy whether the candidate may replace the champion."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,7 +9,7 @@ from alignment.comparison.core.codes import in_clusters
 from alignment.regression.core import advice
 from alignment.regression.core.evidence import ClassChange, CriterionEvidence, Evidence, PooledEvidence
 from alignment.regression.core.policy import GatePolicy
-from alignment.regression.core.unread import state_words
+from alignment.regression.core.unread import remedy_of, state_words
 from alignment.reports.core.judge_side import judge_rates
 
 UNCHANGED = "this test does not change its prompt"
@@ -77,14 +78,7 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
         return Decision(Gate.FAIL, reasons, cautions=findings.cautions, bound=bound)
     if findings.opens:
         more, words = _advice(findings, evidence, policy)
-        return Decision(
-            Gate.INCONCLUSIVE,
-            (*findings.missing, *findings.unusable, *findings.unproven, *findings.lost, *findings.floors),
-            more,
-            findings.cautions,
-            words,
-            bound,
-        )
+        return Decision(Gate.INCONCLUSIVE, findings.open_reasons, more, findings.cautions, words, bound)
     # The missing verdicts of a champion that the candidate does not share stop nothing.
     cautions = (*findings.missing, *findings.cautions)
     return Decision(Gate.PASS, (_harmless(evidence, policy, bound or 0.0),), cautions=cautions, bound=bound)
@@ -120,8 +114,9 @@ class _Findings:
     """What each rule found, one sentence each.
 
     harm : it fails. missing, stopped : missing verdicts that end the advice on labels, and whether they keep
-    the test open.
-    unproven : harm is not ruled out. lost : a large drop, or a loss on one human answer.
+    the test open. remedy : what to do about answers that nobody can read, '' if there are none.
+    few : too few labels, named only while verdicts are not the obstacle. unproven : harm is not ruled out.
+    lost : a large drop, or a loss on one human answer.
     floors : below the floor or the human ceiling, and worse than the champion there.
     unusable : labels of a revised criterion that cannot measure a judge.
     """
@@ -129,6 +124,8 @@ class _Findings:
     harm: tuple[str, ...]
     missing: tuple[str, ...]
     stopped: bool
+    remedy: str
+    few: tuple[str, ...]
     unproven: tuple[str, ...]
     lost: tuple[str, ...]
     floors: tuple[str, ...]
@@ -148,6 +145,8 @@ class _Findings:
             harm=tuple((_single_harm if alone else _family_harm)(evidence, policy)),
             missing=tuple(sentence for row in many for sentence in _missing(row)),
             stopped=any(row.missing.stops(limit) for row in many),
+            remedy=remedy_of(_unread_states(many)),
+            few=tuple((_single_few if alone else _family_few)(evidence, policy, bound)),
             unproven=tuple((_single_unproven if alone else _family_unproven)(evidence, policy, bound)),
             lost=(*drops, *(sentence for row in blocking for sentence in _class_losses(row, policy))),
             floors=tuple(sentence for sentence, worse in judged if worse),
@@ -160,15 +159,21 @@ class _Findings:
         )
 
     @property
+    def open_reasons(self) -> tuple[str, ...]:
+        """Why the test cannot pass. A number of labels is no reason while verdicts are the obstacle."""
+        few = () if self.stopped else self.few
+        return (*self.missing, *self.unusable, *few, *self.unproven, *self.lost, *self.floors)
+
+    @property
     def opens(self) -> bool:
         """Whether the test cannot pass."""
-        return bool(self.stopped or self.unproven or self.lost or self.floors or self.unusable)
+        return bool(self.stopped or self.few or self.unproven or self.lost or self.floors or self.unusable)
 
 
 def _advice(findings: _Findings, evidence: Evidence, policy: GatePolicy) -> tuple[int | None, str]:
     """Return the number of labels that would decide, if they can, and what to do."""
     if findings.missing:
-        return None, advice.MISSING
+        return None, advice.verdicts_needed(findings.remedy)
     if findings.unusable:
         return None, advice.UNUSABLE
     if findings.floors:
@@ -216,8 +221,8 @@ def _chats(row: CriterionEvidence) -> str:
     return in_clusters(f"{row.n} chats", row.clusters)
 
 
-def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
-    """Reasons why Tango's bound does not rule out a loss."""
+def _single_few(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
+    """Reasons why the labels of a criterion released alone are too few."""
     (row,) = evidence.blocking
     if low is None:
         yield NO_CHATS
@@ -225,21 +230,30 @@ def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) 
         labelled = in_clusters(f"{row.n} labelled chats", row.clusters)
         unit = "" if row.clusters is None else " clusters"
         yield f"{row.key}: {labelled}; {policy.single_minimum}{unit} are needed to pass alone"
-    elif low <= -policy.single_margin:
+
+
+def _single_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
+    """Reasons why Tango's bound does not rule out a loss."""
+    (row,) = evidence.blocking
+    if low is not None and row.units >= policy.single_minimum and low <= -policy.single_margin:
         worst = _at_worst(low, policy)
         yield f"{row.key}: {worst} on {_chats(row)} (limit {signed(-policy.single_margin)})"
 
 
-def _family_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
-    """Rule C: bound of the mean."""
+def _family_few(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
+    """Reasons why the labels of several criteria are too few."""
     pooled = evidence.pooled
     if not pooled.chats:
         yield NO_CHATS
     elif low is None:
         labelled = in_clusters(f"{pooled.chats} labelled chats", pooled.clusters)
         yield f"{labelled} are too few to estimate the mean change"
-    elif low <= -policy.pooled_margin:
-        yield f"over all criteria {_mean_at_worst(pooled, low, policy)}"
+
+
+def _family_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:
+    """Rule C: bound of the mean."""
+    if low is not None and evidence.pooled.chats and low <= -policy.pooled_margin:
+        yield f"over all criteria {_mean_at_worst(evidence.pooled, low, policy)}"
 
 
 def _at_worst(low: float, policy: GatePolicy) -> str:
@@ -273,6 +287,14 @@ def _class_loss(row: ClassChange) -> str:
 def _mostly_unread(row: CriterionEvidence) -> bool:
     """Whether unread answers of the candidate, which count as wrong, may be most of its broken chats."""
     return 2 * row.missing.unread > row.broken > 0
+
+
+def _unread_states(rows: Sequence[CriterionEvidence]) -> Mapping[str, int]:
+    """Sum missing verdicts by state: the candidate's, or the champion's where the candidate has them all."""
+    states: Counter[str] = Counter()
+    for row in rows:
+        states.update(row.missing.candidate if row.missing.of_candidate else row.missing.champion)
+    return states
 
 
 def _missing(row: CriterionEvidence) -> Iterator[str]:

@@ -11,8 +11,10 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.models.regressions import RegressionTest
-from alignment.regression.core import advice_of
+from alignment.regression.core import UnusableAnswers, advice_of, unusable_answers
+from alignment.regression.core.unread import REMEDIES, STATE_WORDS
 from alignment.regression.queries.holdout_access import openings_of
+from alignment.regression.queries.tests import gate_policy
 from alignment.reports.core.registry import JUDGE_RATES, Table, columns
 from alignment.statistics.intervals import proportion
 from common import plots
@@ -68,13 +70,15 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
     """Return the template context: the test, its stored counts and its runs."""
     body = test.body or {}
     criteria = body.get("criteria", ())
+    unusable = unusable_answers(criteria, limit=gate_policy(test.policy).largest_left_out)
     context = {
         "test": test,
-        "gate": _gate(test),
+        "gate": _gate(test, unusable),
+        "unusable": _unusable_rows(criteria, unusable),
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "cautions": body.get("cautions", ()),
-        "advice": advice_of(body),
+        "advice": "" if unusable else advice_of(body),
         "openings": openings_of(test),
         "retest_url": _retest_url(test),
         "sampled": scope_summary(Scope(test.chat_set, test.baseline_run, test.split)).sampled,
@@ -121,8 +125,8 @@ def _retest_url(test: RegressionTest) -> str:
     return reverse("alignment:regression_new", query=query)
 
 
-def _gate(test: RegressionTest) -> dict[str, str]:
-    """Return the answer for the box at the top of the page."""
+def _gate(test: RegressionTest, unusable: list[UnusableAnswers]) -> dict[str, Any]:
+    """Return the answer for the box at the top of the page; answers that nobody can read come first."""
     candidate = f"Version {test.candidate.number}" if test.candidate else "The candidate"
     words = {
         "pass": ("", "ok", "Pass.", f"{candidate} may replace the champion."),
@@ -130,7 +134,29 @@ def _gate(test: RegressionTest) -> dict[str, str]:
         "inconclusive": ("open-q", "open", "Inconclusive.", "The evidence does not decide."),
     }
     box, css, word, meaning = words.get(test.result, ("", "", "", ""))
-    return {"box": box, "css": css, "word": word, "meaning": meaning}
+    first = unusable[0] if unusable and test.result != RegressionTest.Result.PASS else None
+    return {"box": box, "css": css, "word": word, "meaning": meaning, "unusable": first}
+
+
+def _unusable_rows(criteria: Any, unusable: list[UnusableAnswers]) -> list[dict[str, Any]]:
+    """Return the rows of the table by criterion and cause: chats of both judges, and what to do."""
+    keys = {one.key for one in unusable}
+    rows = []
+    for counts in criteria:
+        before, after = (counts[side].get("no_verdict_by") or {} for side in ("before", "after"))
+        for state, remedy in REMEDIES.items() if counts["key"] in keys else ():
+            if before.get(state) or after.get(state):
+                rows.append(
+                    {
+                        "name": Criterion(key=counts["key"]).name,
+                        "cause": STATE_WORDS[state],
+                        "before": before.get(state, 0),
+                        "after": after.get(state, 0),
+                        "n": counts["n"],
+                        "remedy": remedy,
+                    }
+                )
+    return rows
 
 
 def _sees_chats(test: RegressionTest, user: User) -> bool:

@@ -1,7 +1,7 @@
 """The calls, tokens, cost and time behind the answers of several runs."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -65,7 +65,25 @@ def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[i
     return dict(by_run)
 
 
-def _sums(used: QuerySet[UnitCall]) -> Iterable[Mapping[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class GroupCost:
+    """Dollars behind a group's answers, reused ones included, and its units; None if a price is unknown."""
+
+    cost: Decimal | None
+    units: int
+
+
+def group_costs(runs: Collection[int]) -> dict[int, dict[int, GroupCost]]:
+    """Return by run id the cost of each group of criteria; one query, which reads every call of the runs."""
+    costs: dict[int, dict[int, GroupCost]] = {}
+    used = UnitCall.objects.filter(unit__run__in=runs).order_by()
+    for row in _sums(used).annotate(units=Count("unit", distinct=True)):
+        cost = None if row["unpriced"] else row["cost"] or Decimal(0)
+        costs.setdefault(row["unit__run"], {})[row["unit__group"]] = GroupCost(cost, row["units"])
+    return costs
+
+
+def _sums(used: QuerySet[UnitCall]) -> Any:
     return used.values("unit__run", "unit__group").annotate(
         calls=Count("id"),
         again=Count("id", filter=Q(reused=True)),

@@ -57,7 +57,7 @@ def test_every_page_shows_the_same_figure_or_says_of_which_run_and_split(
     promote(version)
     run = run_of(version, compared.chat_set, wrong=3)
     lists = lead.get(reverse("alignment:criterion_list"))
-    (row,) = [one for one in lists.context["rows"] if one.criterion.key == "polite"]
+    (row,) = [one.row for one in lists.context["rows"] if one.criterion.key == "polite"]
     assert f"run {run.pk}, calibration, dev, 20 chats" in words_of(lists)
     assert StatusPolicy().label in words_of(lists)
     report = lead.get(row.newest.report_url)

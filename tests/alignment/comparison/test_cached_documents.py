@@ -58,8 +58,8 @@ def test_however_many_labels_come_one_document_of_each_subject_stays(
 ) -> None:
     judged(compared, "another", perfect)
     first = opened(compared, lead, author)
-    # Counts of versions: test_criterion_page; no certificate is issued here.
-    assert set(first) == set(Kind) - {Kind.MEASURED, Kind.CERTIFIED}
+    # Counts and costs of versions: test_criterion_page and _list; no certificate is issued here.
+    assert set(first) == set(Kind) - {Kind.MEASURED, Kind.COSTS, Kind.CERTIFIED}
     for n in range(1, 5):
         a_label_changes(compared, n)
         counts = opened(compared, lead, author)

@@ -56,12 +56,12 @@ def page(client: Client, url: str = PAGE) -> str:
 def test_a_version_is_a_draft_until_it_is_tested(compared: Compared) -> None:
     promote(a_version(polite()))
     a_version(polite())
-    assert states() == {1: "champion", 2: "draft"}
+    assert states() == {1: "released", 2: "draft"}
 
 
 @pytest.mark.parametrize(
     ("result", "state"),
-    [("", "candidate"), ("pass", "candidate"), ("inconclusive", "retired"), ("fail", "retired")],
+    [("", "tested"), ("pass", "tested"), ("inconclusive", "retired"), ("fail", "retired")],
 )
 def test_a_failed_test_retires_it_until_a_newer_one_passes(
     compared: Compared, result: str, state: str
@@ -83,9 +83,9 @@ def test_a_champion_that_is_followed_is_retired_until_it_is_tested_again(compare
     first, second = a_version(polite()), a_version(polite())
     for version in (first, second):
         promote(version)
-    assert states() == {1: "retired", 2: "champion"}
+    assert states() == {1: "retired", 2: "released"}
     a_test(first, compared.run, result="pass")
-    assert states() == {1: "candidate", 2: "champion"}
+    assert states() == {1: "tested", 2: "released"}
 
 
 def test_a_test_of_a_whole_judge_is_one_of_the_prompts_it_changes(compared: Compared) -> None:
@@ -93,7 +93,7 @@ def test_a_test_of_a_whole_judge_is_one_of_the_prompts_it_changes(compared: Comp
     promote(old)
     before, after = (run_of(version, compared.chat_set) for version in (old, new))
     a_test(new, after, candidate=None, kind="judge", baseline_run=before, result="fail")
-    assert states() == {1: "champion", 2: "retired"}
+    assert states() == {1: "released", 2: "retired"}
 
 
 # ---------- alignment by version ----------
@@ -197,7 +197,7 @@ def test_it_says_what_the_criterion_asks_and_what_is_next(compared: Compared, le
     promote(a_version(polite()))
     a_version(polite())
     shown = page(lead)
-    for words in ("Passes when True", "Champion version 1", "Version 2 needs a test.", "Test version 2"):
+    for words in ("Passes when True", "Released version 1", "Version 2 needs a test.", "Test version 2"):
         assert words in shown
 
 
@@ -211,7 +211,7 @@ def test_a_test_that_goes_on_and_one_that_passed_are_linked(compared: Compared, 
     assert "Version 2 passed its test and can be released." in page(author)
     promote(a_version(polite()))
     shown = page(author)
-    assert "Version 2 needs a test. It passed against an earlier champion." in shown
+    assert "Version 2 needs a test. It passed against an earlier released version." in shown
 
 
 def test_an_author_continues_their_own_draft(compared: Compared, author: Client, author_user: User) -> None:
@@ -296,28 +296,6 @@ def test_open_notes_come_before_settled_ones(compared: Compared, author: Client,
     shown = page(author)
     assert shown.index("The first") < shown.index("The second")
     assert "1 of 2 open" in shown
-
-
-# ---------- the list ----------
-
-
-def test_the_list_shows_what_each_champion_was_measured_to_be(compared: Compared, author: Client) -> None:
-    champion = a_version(polite())
-    promote(champion)
-    run = run_of(champion, compared.chat_set)
-    a_test(a_version(polite()), compared.run)
-    shown = page(author, "/criteria/")
-    assert "v1" in shown and f"run {run.pk}, calibration, dev, 20 chats" in shown
-    assert "v2 Running" in shown
-
-
-def test_retired_criteria_are_folded_below_the_list(compared: Compared, author: Client) -> None:
-    assert "retired criteri" not in page(author, "/criteria/")
-    Criterion.objects.filter(key="polite").update(state="retired")
-    answer = author.get("/criteria/")
-    assert "polite" not in [row.criterion.key for row in answer.context["rows"]]
-    assert [row.criterion.key for row in answer.context["retired"]] == ["polite"]
-    assert "1 retired criterion" in page(author, "/criteria/")
 
 
 # ---------- numbers of queries ----------

@@ -170,6 +170,23 @@ def test_an_example_is_picked_with_its_consensus(
     expect(status(editor)).to_have_text(SAVED)
 
 
+def test_an_example_of_the_draft_can_be_edited(
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
+) -> None:
+    draft_of_text(prompted, author_user, examples=[line(decided(prompted, "t0"))])
+    opened(editor, live_server)
+    editor.get_by_role("button", name="Edit example 1").press("Enter")
+    dialog = editor.get_by_role("dialog", name="Edit a worked example")
+    expect(dialog.get_by_label("Why")).to_have_value("It thanks.")
+    dialog.get_by_role("button", name="Use this reason").first.click()
+    why = dialog.get_by_label("Why").input_value()
+    dialog.get_by_label("Why").fill(f"{why}, twice")
+    dialog.get_by_role("button", name="Save this example").click()
+    expect(dialog).to_be_hidden()
+    expect(editor.locator("#chosen")).to_contain_text(f"{why}, twice")
+    assert PromptDraft.objects.get().examples == [line("t0", rationale=f"{why}, twice")]
+
+
 def test_the_keyboard_keeps_its_place_in_the_examples(
     editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
 ) -> None:
@@ -309,8 +326,8 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     assert_fine(editor)
     editor.keyboard.press("Escape")
     editor.get_by_role("button", name="Add an example…").click()
-    editor.get_by_role("button", name=re.compile("t1")).wait_for()
+    editor.locator(".picks").get_by_role("button", name=re.compile("t1")).wait_for()
     assert_fine(editor)
-    editor.get_by_role("button", name=re.compile("t1")).click()
+    editor.locator(".picks").get_by_role("button", name=re.compile("t1")).click()
     editor.get_by_role("button", name="Add this example").wait_for()
     assert_fine(editor)

@@ -99,7 +99,8 @@ def test_looking_at_another_version_makes_no_draft(
     saved(prompted)
     opened(editor, live_server, "?base=2")
     expect(editor.locator("#try-estimate")).to_contain_text("1 chat,")
-    editor.locator("#exact").scroll_into_view_if_needed()
+    editor.get_by_role("button", name="Rendered prompt").click()
+    expect(editor.locator("#exact b").first).to_have_text("t0")
     editor.wait_for_load_state("networkidle")
     assert not PromptDraft.objects.exists()
 

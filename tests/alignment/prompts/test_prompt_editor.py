@@ -56,7 +56,7 @@ def test_it_shows_the_champion_section_by_section_while_there_is_no_draft(
     shown = panes(answer)
     assert list(shown) == ["context", "objective", "style", "tone", "audience", "response"]
     assert shown["objective"].startswith("Is polite so?")
-    assert "Started from version 1" in words_of(answer)
+    assert "Editing from version 1, released" in words_of(answer)
     assert not PromptDraft.objects.exists()
 
 
@@ -91,6 +91,37 @@ def test_it_starts_from_another_version_and_keeps_a_draft_on_an_older_one(
     assert not PromptDraft.objects.exists()
 
 
+def test_it_starts_from_the_newest_draft_until_a_newer_version_is_released(
+    criterion: Criterion, author: Client
+) -> None:
+    saved(criterion)
+    answer = author.get(EDIT)
+    assert panes(answer)["tone"] == "Calm."
+    assert '<option value="2" selected>' in text_of(answer)
+    prompt_promote(version=saved(criterion, f"{TEXT}More."), reason="Better")
+    assert "Calm.More." in panes(author.get(EDIT))["tone"]
+
+
+def test_a_restored_version_can_be_edited_at_once(criterion: Criterion, author: Client) -> None:
+    prompt_promote(version=saved(criterion), reason="Better")
+    restore = reverse("alignment:prompt_restore", args=["polite", 1])
+    page = author.post(restore, {"reason": "It was better"}, follow=True)
+    assert f"{EDIT}?base=3" in text_of(page)
+    assert "Edit from version 3" in words_of(page)
+    assert "Impartial" in panes(author.get(EDIT))["tone"]
+
+
+def test_every_version_leads_to_the_editor(criterion: Criterion, author: Client) -> None:
+    prompt_promote(version=saved(criterion), reason="Better")
+    shown = text_of(author.get(reverse("alignment:criterion_detail", args=["polite"])))
+    for number in (1, 2):
+        page = text_of(author.get(reverse("alignment:prompt_version", args=["polite", number])))
+        assert f"{EDIT}?base={number}" in page
+        assert f"{EDIT}?base={number}" in shown
+    Criterion.objects.update(state="retired")
+    assert "?base=" not in text_of(author.get(reverse("alignment:prompt_version", args=["polite", 1])))
+
+
 @pytest.mark.parametrize("base", ["9", "x", "99999999999999"])
 def test_a_version_that_there_is_not_is_not_found(criterion: Criterion, author: Client, base: str) -> None:
     assert author.get(EDIT, {"base": base}).status_code == 404
@@ -100,10 +131,10 @@ def test_it_says_that_the_champion_is_another_one_by_now(
     criterion: Criterion, author: Client, author_user: User
 ) -> None:
     draft_of_text(criterion, author_user)
-    assert "The champion is version" not in words_of(author.get(EDIT))
+    assert "is released." not in words_of(author.get(EDIT))
     prompt_promote(version=saved(criterion, f"{TEXT}More."), reason="Better")
     answer = author.get(EDIT)
-    assert "This draft started from version 1. The champion is version 2." in words_of(answer)
+    assert "This draft started from version 1. Version 2 is released." in words_of(answer)
     assert f"{reverse('alignment:prompt_version', args=['polite', 2])}?against=1" in text_of(answer)
 
 

@@ -1,22 +1,27 @@
 """Worked examples in the prompt editor: train chats with a consensus, added and removed."""
 
 import re
+import uuid
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
+from evaluation.models.runs import Run, Verdict
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSetMember
-from labeling.models.people import Role
+from labeling.models.labels import RaterNote
+from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
 from tests.factories.compared_runs import text_of
 from tests.factories.page_text import words_of
 from tests.factories.prompt_pages import champion_of, decided, label, line, make_prompted
-from tests.factories.rows import make_chat, make_set, make_user
+from tests.factories.prompt_versions import run_of
+from tests.factories.rows import make_chat, make_rater, make_set, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -102,6 +107,64 @@ def test_what_is_wrong_with_an_example_is_said_at_its_place(
     answer = pick(author, decided(criterion, "t0"), **given)
     assert why in words_of(answer)
     assert not PromptDraft.objects.exists()
+
+
+def test_an_example_of_the_draft_can_be_edited(
+    criterion: Criterion, author: Client, author_user: User
+) -> None:
+    chat = decided(criterion, "t0")
+    pick(author, chat)
+    edit = reverse("alignment:prompt_example_edit", args=["polite", 0])
+    shown = author.get(edit, {"base": 1})
+    assert "It thanks." in text_of(shown) and "Rater 1" in words_of(shown)
+    body = {"base": 1, "revision": 1, "first": 2, "last": 3, "value": "false", "rationale": "It does not."}
+    assert "must be the first and the last" in words_of(author.post(edit, body | {"last": 9}))
+    answer = author.post(edit, body)
+    assert answer["HX-Retarget"] == "#chosen"
+    assert PromptDraft.objects.get().examples == [
+        line(chat, turns=[2, 3], value=False, rationale="It does not.")
+    ]
+    older = author.post(edit, body | {"rationale": "Again."})  # the page shows an older draft
+    assert older.status_code == 409
+    assert author.get(f"{EDIT}examples/1/edit/", {"base": 1}).status_code == 404
+
+
+def test_chats_that_the_judge_got_wrong_are_marked(criterion: Criterion, author: Client) -> None:
+    chats = [decided(criterion, name, value=value) for name, value in (("t0", True), ("t1", False))]
+    run = judged_wrong(criterion, chats[0])
+    Verdict.objects.create(
+        run=run, chat=chats[1], criterion=criterion, state="read", value=False, stored_at=timezone.now()
+    )
+    shown = words_of(part(author, "prompt_examples"))
+    assert shown.count("Judge wrong") == 2  # the filter, and t0
+    assert "t0 Judge wrong" in shown
+    narrowed = words_of(part(author, "prompt_examples", wrong="1"))
+    assert "1 train chat" in narrowed and " t1 " not in narrowed
+    assert "Judge wrong" in words_of(part(author, "prompt_example", chats[0].pk))
+    assert "Judge wrong" not in words_of(part(author, "prompt_example", chats[1].pk))
+    assert "Judge wrong" in words_of(pick(author, chats[0]))
+
+
+def judged_wrong(criterion: Criterion, chat: Chat) -> Run:
+    """A finished run of the champion that says False."""
+    run = run_of(champion_of(criterion), chat.memberships.get().chat_set)
+    Verdict.objects.filter(run=run).update(value=False)
+    return run
+
+
+def test_a_raters_note_is_offered_as_a_reason(criterion: Criterion, author: Client) -> None:
+    chat = decided(criterion, "t0")
+    RaterNote.objects.create(
+        rater=make_rater(),
+        chat=chat,
+        criterion=criterion,
+        version=criterion.versions.latest("number"),
+        kind="unclear",
+        text="Is thanks enough?",
+        client_id=uuid.uuid4(),
+    )
+    shown = words_of(part(author, "prompt_example", chat.pk))
+    assert "Is thanks enough?" in shown and "A rater’s note" in shown
 
 
 def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Client) -> None:

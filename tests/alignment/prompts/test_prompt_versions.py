@@ -297,7 +297,7 @@ def test_the_api_gives_versions_with_state_tests_and_alignment(
     run = run_of(three[1], compared.chat_set)
     test = a_test(three[1], run, result="pass")
     body = author.get("/api/criteria/polite/prompts/").json()
-    assert [row["state"] for row in body["results"]] == ["draft", "champion", "draft"]
+    assert [row["state"] for row in body["results"]] == ["draft", "released", "draft"]
     found = body["results"][1]
     assert found["tests"] == [
         {"id": test.pk, "set": "calibration", "split": "dev", "state": "done", "result": "pass"}

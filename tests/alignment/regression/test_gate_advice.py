@@ -61,15 +61,18 @@ def test_a_test_without_verdicts_names_them_first_and_advises_no_labels(state: J
     every = [state] * 10
     decision = gate(answered(10, champion=every, candidate=every))
     word = {"CUT_OFF": "cut off", "UNPARSED": "unreadable", "FAILED": "failed", "NONE": "missing"}[state.name]
+    remedy = {
+        "CUT_OFF": "more labels do not help: raise the room for answers or change the model, then test again",
+        "UNPARSED": "more labels do not help: change the model or the formatter model, then test again",
+    }
+    missing = "more labels do not help while verdicts are missing: remove the cause, then test again"
     assert decision.gate is Gate.INCONCLUSIVE
-    assert decision.reasons[0] == (
+    assert decision.reasons == (
         f"polite: the candidate has no verdict on 10 of 10 labelled chats (10 {word}), the champion on 10"
-        f" (10 {word})"
+        f" (10 {word})",
     )
     assert decision.more_labels is None
-    assert decision.advice == (
-        "more labels do not help while verdicts are missing: remove the cause, then test again"
-    )
+    assert decision.advice == remedy.get(state.name, missing)
 
 
 def test_a_champion_without_verdicts_ends_the_advice_on_labels_too() -> None:

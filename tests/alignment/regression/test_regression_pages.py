@@ -110,6 +110,32 @@ def test_answers_without_a_verdict_are_shown_by_state_and_counted_as_wrong(
     assert "No verdict on 0 → 12 of 100 chats" in page_of(lead, test)
 
 
+def test_answers_that_nobody_can_read_come_first_and_no_labels_are_advised(
+    compared: Compared, lead: Client
+) -> None:
+    human = (np.arange(10) % 2).astype(np.int8)
+    cut_off = np.full(10, JudgeCode.CUT_OFF, dtype=np.int8)
+    body = body_of(PairedVerdicts("polite", "simple", human, cut_off, cut_off))
+    shown = page_of(lead, make_test(compared, body=body))
+    assert (
+        "Inconclusive. No usable answer on 10 of 10 chats: cut off. More labels do not help: raise the room"
+        " for answers or change the model, then test again."
+    ) in shown
+    assert "Cut off 10 10 10 Raise the room for answers or change the model" in shown
+    assert "are needed" not in shown and "more labelled chats" not in shown
+
+
+def test_a_pass_with_a_few_unread_answers_is_still_a_pass_first(compared: Compared, lead: Client) -> None:
+    human = (np.arange(200) % 2).astype(np.int8)
+    champion = human.copy()
+    champion[:30] = JudgeCode.UNPARSED
+    shown = page_of(
+        lead, make_test(compared, body=body_of(PairedVerdicts("polite", "simple", human, champion, human)))
+    )
+    assert "Pass. Version 2 may replace the champion." in shown
+    assert "Unreadable 30 0 200" in shown
+
+
 def test_several_criteria_show_their_mean(compared: Compared, lead: Client) -> None:
     criteria = verdicts(right=200), verdicts(right=200, key="exact")
     shown = page_of(lead, make_test(compared, body=body_of(*criteria), candidate=None, kind="judge"))

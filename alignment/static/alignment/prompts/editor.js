@@ -59,6 +59,7 @@ function refused(problem) {
 
 form.addEventListener("input", ({ target }) => {
   draft.edited();
+  compare(target);
   look(target.closest(".pane"), LOOK);
 });
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -76,7 +77,10 @@ function resume() {
   if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
   const texts = whole ? { text: sections ? joined(sections) : saved.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
-  for (const pane of panes) pane.value = texts[pane.name];
+  for (const pane of panes) {
+    pane.value = texts[pane.name];
+    compare(pane);
+  }
   draft.resume(saved);
 }
 
@@ -175,6 +179,17 @@ function look(pane, after = 0) {
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
 
+// Whether a section differs from the version that the draft starts from, and its number of words.
+function compare(text) {
+  const tab = $(`[data-tab=${text.name}]`);
+  if (!tab) return;
+  const changed = text.value.trim() !== text.dataset.base.trim();
+  const words = text.value.split(/\s+/).filter(Boolean).length.toLocaleString("en");
+  tab.classList.toggle("chg", changed);
+  const line = $("[data-words]", text.closest(".pane"));
+  line.textContent = `${changed ? "changed" : "unchanged"}, ${words} words`;
+}
+
 // Load the changes of the stored draft since its version.
 function changed() {
   const since = $("#since");
@@ -182,22 +197,21 @@ function changed() {
 }
 $("#since").addEventListener("toggle", changed);
 
-// The result appears below the form, maybe outside a small screen.
-document.body.addEventListener("htmx:afterSettle", ({ target }) => {
-  if (target.id === "tried") $("#try-progress", target)?.scrollIntoView({ block: "nearest" });
-});
-
 // ---------- dialogs ----------
 
-function open(name) {
+// list: whether the dialog to pick examples shows the chats, not the example that is edited.
+function open(name, { list = true } = {}) {
   const dialog = $(`#${name}`);
   if (dialog.open || $("dialog[open]")) return;
   dialog.showModal();
   if (name === "pick") {
+    $("#pick-title").textContent = list ? "Add a worked example" : "Edit a worked example";
     $("#pick-chat").replaceChildren();
-    globalThis.htmx.trigger("#pick-list", "open");
+    $("#pick-list").hidden = !list;
+    if (list) globalThis.htmx.trigger("#pick-list", "open");
   }
   if (name === "publish") $("[name=reason]", dialog).focus();
+  dialog.dispatchEvent(new CustomEvent("opened"));
 }
 
 let picked = null; // the list row whose chat is shown
@@ -205,6 +219,7 @@ let picked = null; // the list row whose chat is shown
 document.addEventListener("click", ({ target }) => {
   const opener = target.closest("[data-open]");
   if (opener) open(opener.dataset.open);
+  if (target.closest("[data-edit-example]")) open("pick", { list: false });
   const shut = target.closest("dialog button[value=cancel]");
   if (shut) shut.closest("dialog").close();
   picked = target.closest(".picks button") ?? picked;
@@ -238,6 +253,11 @@ $("#pick").addEventListener("htmx:afterSettle", () => {
 
 // ---------- keys ----------
 
+// Save now; the chats beside the editor may run after it.
+async function keep() {
+  if (!draft.theirs && (await draft.flush())) document.body.dispatchEvent(new CustomEvent("draft-kept"));
+}
+
 const FIELD = "textarea, select, input, [contenteditable], dialog";
 
 document.addEventListener("keydown", (event) => {
@@ -246,7 +266,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey) {
     if (key === "s") {
       event.preventDefault();
-      if (draft.dirty && !draft.theirs) draft.save();
+      keep();
     } else if (key === "enter" && !event.repeat) {
       event.preventDefault();
       const dialog = $("dialog[open]");

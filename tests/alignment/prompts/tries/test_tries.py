@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.comparison.queries.latest_verdicts import latest_verdicts
-from alignment.prompts.tries.queries import TRY_OPTIONS, last_try
-from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
+from alignment.prompts.tries.queries.results import TRY_OPTIONS, tries_of
+from alignment.prompts.tries.services import TryRefused, tries_cancel, try_estimate, try_start
 from common.problems import InputProblem
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
@@ -232,15 +232,15 @@ def test_a_new_try_ends_the_one_that_goes_on(try_set: ChatSet, author_user: User
     for run in (first, other, second):
         run.refresh_from_db()
     assert (first.state, other.state, second.state) == ("cancelled", "running", "running")
-    assert last_try(criterion=polite(), author=author_user) == second
+    assert tries_of(criterion=polite(), author=author_user).first() == second
 
 
 def test_a_try_can_be_cancelled(try_set: ChatSet, author_user: User) -> None:
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
-    try_cancel(run=run, author=author_user)
+    tries_cancel(criterion=polite(), author=author_user)
     run.refresh_from_db()
     assert (run.state, run.error) == ("cancelled", "cancelled by otto")
-    try_cancel(run=run, author=author_user)
+    tries_cancel(criterion=polite(), author=author_user)
 
 
 def test_a_budget_needs_a_price(try_set: ChatSet, author_user: User) -> None:

@@ -1,17 +1,13 @@
 """The fragments beside the editor: form, preview, a try's progress and steps; and whose they are."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
 from alignment.prompts.tries.services import try_start
-from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import Role, User
@@ -19,18 +15,14 @@ from tests.factories.compared_runs import text_of
 from tests.factories.rows import make_user
 from tests.factories.runs import point_at
 from tests.factories.tries import (
-    DRAFT,
     HOLDOUT,
     MARK,
     STILL_WRONG,
     carried_out,
     drafted,
-    labelled,
-    on_chat,
     on_disagreements,
     polite,
 )
-from tests.stub_endpoint import StubEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,22 +45,7 @@ def started(author: User, **more: Any) -> Run:
     return carried_out(try_start(criterion=polite(), author=author, choice=on_disagreements(**more)))
 
 
-# ---------- form and preview ----------
-
-
-def test_the_form_offers_the_disagreements_first_and_no_holdout(try_set: ChatSet, author: Client) -> None:
-    text = page(author, "prompt_try")
-    assert text.index("c-10:") < text.index("c-08:")
-    assert "Disagreements" in text
-    assert not [case for case in HOLDOUT if f"{case}:" in text]
-
-
-def test_without_a_chat_it_says_what_to_do(author: Client, tmp_path: Path, try_stub: StubEndpoint) -> None:
-    labelled(tmp_path, judged=False)
-    ChatSetMember.objects.update(split="holdout")
-    text = page(author, "prompt_try")
-    assert "No chats to try it on" in text
-    assert "<form" not in text
+# ---------- preview ----------
 
 
 def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
@@ -92,23 +69,33 @@ def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Clie
 def test_what_is_wrong_with_a_draft_is_said(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user, "# Response\nVERDICTS\n")
     for name in ("prompt_preview", "prompt_try_estimate"):
-        assert "the engine adds one" in page(author, name, chat=pk_of("c-03"))
-    answer = author.post(url("prompt_try"), {"what": "chat", "chat": pk_of("c-03")})
+        assert "the engine adds one" in page(author, name, chat=pk_of("c-03"), chats=pk_of("c-03"))
+    answer = author.post(url("prompt_try"), {"only": pk_of("c-03")})
     assert "Not tried." in answer.content.decode()
     assert not Run.objects.filter(purpose="try").exists()
 
 
 def test_nonsense_in_the_form_is_named_and_starts_nothing(try_set: ChatSet, author: Client) -> None:
-    for given in ({"n": 51, "what": "disagreements"}, {"what": "all"}, {"profile": 999999}, {"base": 99}):
+    one = pk_of("c-03")
+    for given in (
+        {},
+        {"chats": [one], "profile": 999999},
+        {"chats": [one], "budget_usd": "x"},
+        {"only": 10**20},
+        {"chats": [one, 10**17]},
+    ):
         answer = author.post(url("prompt_try"), given)
         assert (answer.status_code, "Not tried." in answer.content.decode()) == (200, True), given
+    assert author.post(url("prompt_try"), {"only": one, "base": 99}).status_code == 404
     assert not Run.objects.filter(purpose="try").exists()
 
 
 def test_the_cost_is_shown_before(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
-    text = page(author, "prompt_try_estimate", what="disagreements", n=10)
-    assert "7 chats, 7 units" in text
+    chats = [pk_of("c-00"), pk_of("c-01")]
+    text = text_of(author.get(url("prompt_try_estimate"), {"chats": chats}))
+    assert "2 chats" in text and "2 calls" in text and "price unknown" in text
+    assert not Run.objects.filter(purpose="try").exists()
 
 
 @pytest.mark.parametrize("name", ["prompt_preview", "prompt_try_estimate"])
@@ -117,8 +104,8 @@ def test_a_chat_of_the_holdout_does_not_exist_for_either(
 ) -> None:
     client.force_login(lead_user)
     for person in (author, client):
-        text = page(person, name, chat=pk_of(HOLDOUT[0]), what="chat")
-        assert "The chat is not in train or dev" in text
+        text = page(person, name, chat=pk_of(HOLDOUT[0]), chats=pk_of(HOLDOUT[0]))
+        assert "chat is not in train or dev" in text
         assert HOLDOUT[0] not in text
 
 
@@ -132,45 +119,6 @@ def test_an_endpoint_that_cannot_be_used_is_named(
 # ---------- a try ----------
 
 
-def test_a_try_that_begins_says_what_it_waits_for(
-    try_set: ChatSet, author: Client, author_user: User
-) -> None:
-    drafted(author_user)
-    answer = text_of(author.post(url("prompt_try"), {"what": "disagreements", "n": 3}))
-    run = Run.objects.get(purpose="try")
-    assert "0 of 3 judged" in answer
-    assert f"{url('prompt_try_progress', run.pk)}?seen=" in answer
-    Run.objects.filter(pk=run.pk).update(rung_at=None)
-    assert "No worker is running." in page(author, "prompt_try_progress", run.pk)
-
-
-def test_progress_brings_only_what_the_page_has_not_seen(
-    try_set: ChatSet, author: Client, author_user: User
-) -> None:
-    drafted(author_user)
-    run = started(author_user)
-    text = page(author, "prompt_try_progress", run.pk, seen=f"{pk_of('c-00')},{pk_of('c-01')},nonsense")
-    assert text.count('hx-swap-oob="true"') == 5
-    assert "every 1s" not in text
-    assert "6 fixed, 0 broken of 7." in text
-    assert "A try on disagreements alone cannot show regressions" in text
-
-
-def test_the_last_try_is_shown_again_with_both_verdicts(
-    try_set: ChatSet, author: Client, author_user: User
-) -> None:
-    drafted(author_user)
-    started(author_user)
-    text = page(author, "prompt_try")
-    assert "Tried on 7 disagreements" in text
-    assert text.count("Fixed") == 6
-    assert text.count("Still wrong") == 1
-    assert "Tested your current draft." in text
-    assert "the champion’s newest verdict" in text
-    drafted(author_user, DRAFT + "More.")
-    assert "The draft has changed since." in page(author, "prompt_try")
-
-
 def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     run = started(author_user)
@@ -181,13 +129,6 @@ def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client,
     assert author.get(chat_page, {"criterion": "polite"}).status_code == 200
 
 
-def test_a_try_can_be_cancelled_from_the_page(try_set: ChatSet, author: Client, author_user: User) -> None:
-    run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
-    text = text_of(author.post(url("prompt_try_cancel", run.pk)))
-    assert "Cancelled" in text
-    assert "Cancel the try" not in text
-
-
 def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
@@ -195,9 +136,8 @@ def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
     run, gone = started(author_user), pk_of("c-00")
     ChatSetMember.objects.filter(chat=gone).update(split="holdout")
     assert author.get(url("prompt_try_chat", run.pk, gone)).status_code == 404
-    for text in (page(author, "prompt_try"), page(author, "prompt_try_progress", run.pk)):
+    for text in (page(author, "prompt_try", disagreeing=9), page(author, "prompt_try_progress")):
         assert "c-00" not in text
-    assert "1 chat is hidden from you now" in page(author, "prompt_try")
 
 
 def test_what_one_author_tried_is_no_other_authors(
@@ -207,7 +147,6 @@ def test_what_one_author_tried_is_no_other_authors(
     other.force_login(make_user("ada", Role.AUTHOR))
     lead.force_login(lead_user)
     routes = [
-        url("prompt_try_progress", run.pk),
         url("prompt_try_chat", run.pk, pk_of("c-00")),
         reverse("evaluation:run_detail", args=[run.pk]),
         reverse("evaluation:run_engine", args=[run.pk]),
@@ -224,9 +163,10 @@ def test_what_one_author_tried_is_no_other_authors(
 
 def test_a_try_of_another_criterion_is_not_found(try_set: ChatSet, author: Client, author_user: User) -> None:
     run = started(author_user)
-    assert author.get(reverse("alignment:prompt_try_progress", args=["exact", run.pk])).status_code == 404
+    of_other = reverse("alignment:prompt_try_chat", args=["exact", run.pk, pk_of("c-00")])
+    assert author.get(of_other).status_code == 404
     ordinary = Run.objects.get(purpose="evaluation")
-    assert author.get(url("prompt_try_progress", ordinary.pk)).status_code == 404
+    assert author.get(url("prompt_try_chat", ordinary.pk, pk_of("c-00"))).status_code == 404
 
 
 # ---------- elsewhere ----------
@@ -267,18 +207,3 @@ def test_the_run_page_says_that_the_prompt_was_not_saved(
     text = text_of(author.get(reverse("evaluation:run_detail", args=[started(author_user).pk])))
     assert "tried, not saved" in text
     assert "Tried from the editor" in text
-
-
-@pytest.mark.heavy
-def test_a_fragment_takes_the_same_queries_for_one_chat_and_for_many(
-    try_set: ChatSet, author: Client, author_user: User
-) -> None:
-    drafted(author_user)
-    counts = []
-    for choice in (on_chat("c-02"), on_disagreements()):
-        run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))
-        with CaptureQueriesContext(connection) as queries:
-            page(author, "prompt_try_progress", run.pk)
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
-    assert PromptVersion._base_manager.filter(text=DRAFT).count() == 1

@@ -1,6 +1,6 @@
-"""Chats that a prompt can be tried on, and the results of tries."""
+"""Chats that a prompt can be tried on, and the results of a try."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from labeling.people.queries.visibility import chats_shown, holdout_chats
 SPLITS = (Split.TRAIN, Split.DEV)
 # The key in a run's options that holds what a try tried.
 TRY_OPTIONS = "try"
-OFFERED = 40
+NEWEST = 40  # disagreements among which the shortest is the usual chat
 HUMAN = {Consensus.State.TRUE: True, Consensus.State.FALSE: False}
 
 
@@ -32,11 +32,6 @@ def members_to_try(*, criterion: Criterion, user: User) -> QuerySet[ChatSetMembe
     """
     members = ChatSetMember.objects.filter(chat_set__rubric=criterion.rubric_id, split__in=SPLITS)
     return members.filter(chat__in=chats_shown(user=user)).exclude(chat__in=holdout_chats())
-
-
-def last_try(*, criterion: Criterion, author: User) -> Run | None:
-    """Return the author's newest try of this criterion's prompt."""
-    return tries_of(criterion=criterion, author=author).first()
 
 
 def tries_of(*, criterion: Criterion, author: User) -> QuerySet[Run]:
@@ -118,7 +113,7 @@ def try_result(*, run: Run, criterion: Criterion, user: User) -> TryResult:
     pinned = {int(chat): pk for chat, pk in run.options[TRY_OPTIONS]["before"].items()}
     old = Verdict.objects.in_bulk(pinned.values())
     new = {row.chat_id: row for row in Verdict.objects.filter(run=run, criterion=criterion)}
-    units, live = {row.chat_id: row for row in Unit.objects.filter(run=run)}, _live_steps(run)
+    units, live = {row.chat_id: row for row in Unit.objects.filter(run=run)}, live_steps([run.pk])
     chats = tuple(
         _chat(
             shown[pk],
@@ -126,7 +121,7 @@ def try_result(*, run: Run, criterion: Criterion, user: User) -> TryResult:
             consensus.get(pk, ""),
             (old.get(pinned.get(pk, 0)), new.get(pk)),
             units[pk],
-            live.get(pk, ()),
+            live.get((run.pk, pk), ()),
         )
         for pk, split in splits
         if pk in shown
@@ -161,13 +156,13 @@ def _chat(
     )
 
 
-def _live_steps(run: Run) -> dict[int, list[LiveStep]]:
-    """Return by chat the calls of units in work; answers from the store are not among them."""
-    rows = Attempt.objects.filter(run=run, unit__state=Unit.State.LEASED).select_related("call", "unit")
-    calls: dict[int, dict[int, ModelCall]] = {}
+def live_steps(runs: Collection[int]) -> dict[tuple[int, int], list[LiveStep]]:
+    """Return by run and chat the calls of units in work; answers from the store are not among them."""
+    rows = Attempt.objects.filter(run__in=runs, unit__state=Unit.State.LEASED).select_related("call", "unit")
+    calls: dict[tuple[int, int], dict[int, ModelCall]] = {}
     for row in rows.order_by("id"):
-        if row.unit is not None:
-            calls.setdefault(row.unit.chat_id, {})[row.call_id] = row.call
+        if row.unit is not None and row.run_id is not None:
+            calls.setdefault((row.run_id, row.unit.chat_id), {})[row.call_id] = row.call
     return {chat: [_live(call) for call in by_id.values()] for chat, by_id in calls.items()}
 
 
@@ -192,26 +187,12 @@ def has_other_recipe(before: Judge, now: Judge) -> bool:
     return any(was.get("roles", {}).get(role) != how for role, how in is_now.get("roles", {}).items())
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedChats:
-    """Chats to choose from: those with disagreements, newest first, and others of the sets."""
-
-    disagreements: tuple[Chat, ...]
-    others: tuple[Chat, ...]
-
-    @property
-    def usual(self) -> Chat | None:
-        """The default chat: the shortest with a disagreement, otherwise the first of the others."""
-        shortest = min(self.disagreements, key=lambda chat: chat.char_count, default=None)
-        return shortest or next(iter(self.others), None)
-
-
-def chats_offered(*, criterion: Criterion, user: User, latest: LatestVerdicts) -> OfferedChats:
-    """Return at most OFFERED chats of each kind; dev comes before train."""
+def usual_chat(*, criterion: Criterion, user: User, latest: LatestVerdicts) -> Chat | None:
+    """Return the chat of a preview: the shortest of the newest disagreements, else the first dev chat."""
     members = members_to_try(criterion=criterion, user=user)
     disagreements = latest.disagreements.filter(chat__in=members.values("chat"))
-    newest = list(disagreements.values_list("chat_id", flat=True)[:OFFERED])
-    rows = Chat.objects.select_related("topic").in_bulk(newest)
-    first = members.exclude(chat__in=newest).order_by("split", "-chat_set", "position")
-    others = {row.chat_id: row.chat for row in first.select_related("chat__topic")[:OFFERED]}
-    return OfferedChats(tuple(rows[pk] for pk in newest), tuple(others.values()))
+    newest = list(disagreements.values_list("chat_id", flat=True)[:NEWEST])
+    if newest:
+        return Chat.objects.filter(pk__in=newest).order_by("char_count", "-pk").first()
+    first = members.order_by("split", "-chat_set", "position").select_related("chat").first()
+    return first.chat if first else None
