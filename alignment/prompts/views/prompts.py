@@ -9,8 +9,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from alignment.comparison.views import back_of
 from alignment.prompts.forms import SaveForm
 from alignment.prompts.queries.editor import editor_of, start_of
+from alignment.prompts.queries.pinned import pinned_chats
 from alignment.prompts.services import draft_publish, example_choices_for
 from alignment.prompts.views.criterion import criterion_or_404
 from common.access import permission_or_404
@@ -53,7 +55,8 @@ def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
 def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
     """The author's draft; `?base=N` starts one from version N, `?as=markdown` shows the whole text.
 
-    A post saves the stored draft as a version.
+    `?pin=CHAT,CHAT&version=N` shows these chats beside the text, with the verdicts of version N. A post saves
+    the stored draft as a version.
     """
     criterion = criterion_or_404(key)
     number = request.GET.get("base", "")
@@ -131,6 +134,8 @@ def _page(
         "key": criterion.key,
         "form": form,
         "longest": LONGEST_PROMPT,
+        "pinned": pinned_chats(criterion, request.GET.dict(), user=request.user),
+        "back": back_of(request),
     }
     return render(request, "alignment/prompts/edit.html", context | more)
 
