@@ -121,6 +121,9 @@ urlpatterns = [
     ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
     path("misalignments/", misalignments.MisalignmentList.as_view(), name="api_misalignments"),
+    path(
+        "misalignments/to_set/", misalignments.MisalignmentsToSet.as_view(), name="api_misalignments_to_set"
+    ),
     path("misalignments/undo/", misalignments.MisalignmentUndo.as_view(), name="api_misalignment_undo"),
     path(
         "misalignments/<int:misalignment_id>/",

@@ -6,7 +6,7 @@ from alignment.baselines import views as baselines
 from alignment.certificates import views as certificates
 from alignment.chat_detail import views as chat_detail
 from alignment.criterion_report import views as criterion_report
-from alignment.judge_comparison import views as league
+from alignment.judge_comparison.views import flips, league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
 from alignment.prompts.redesign import views as redesigns
@@ -104,11 +104,13 @@ urlpatterns = [
         label_plan.label_draw_estimate,
         name="label_draw_estimate",
     ),
+    path("reports/runs/<int:run_id>/flips/", flips.run_flips, name="run_flips"),
     path(
         "reports/runs/<int:run_id>/criteria/<str:key>/",
         criterion_report.criterion_report,
         name="criterion_report",
     ),
+    path("reports/runs/<int:run_id>/<str:key>/no-verdict/", reports.no_verdict, name="no_verdict"),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/share/", reports.report_share_set, name="report_share_set"),
@@ -151,6 +153,7 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
     path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
+    path("runs/<int:run_id>/chats/<int:chat_id>/triaged/", chat_detail.chat_triaged, name="chat_triaged"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
     path("misalignments/counts/", misalignments.misalignment_counts, name="misalignment_counts"),
     path(

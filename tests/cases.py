@@ -93,6 +93,7 @@ API_TEST = {"criterion": "polite", "version": 2, "set": "calibration", "split": 
 LIMITS = {"floor": 0.8}
 DRAW = {"criteria": "polite", "chats": 1, "name": "More of them", "seed": 1}
 API_DRAW = {"criteria": ["polite"], "chats": 1, "name": "More of them", "seed": 1}
+TO_SET = {"misalignments": ["misalignment_id"], "set": "calibration", "split": "dev"}
 LOOK = (get(AUTHORS),)
 # Authors read what raters found unclear, where the chat is not held out; the rest is for leads.
 NOTED = (get(LEADS), get(LEADS, note_id="holdout_note"), get(AUTHORS, note_id="unclear_note"))

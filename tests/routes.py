@@ -377,10 +377,14 @@ def url_of(name: str, values: Mapping[str, Any], args: Mapping[str, Any] | None 
 
 
 def in_world(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The names in a row replaced by the world's values."""
-    return {
-        name: values.get(value, value) if isinstance(value, str) else value for name, value in given.items()
-    }
+    """The names in a row, and in its lists, replaced by the world's values."""
+
+    def known(value: Any) -> Any:
+        if isinstance(value, list):
+            return [known(one) for one in value]
+        return values.get(value, value) if isinstance(value, str) else value
+
+    return {name: known(value) for name, value in given.items()}
 
 
 def address(name: str, case: Case, values: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Routes of alignment reports and what follows from them, and who may use them."""
 
-from tests.cases import API_DRAW, AUTHORS, DRAW, LEADS, LOOK, NOBODY, Case, get, post
+from tests.cases import API_DRAW, AUTHORS, DRAW, LEADS, LOOK, NOBODY, TO_SET, Case, get, post
 
 ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     # ---- reports
@@ -48,12 +48,19 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
     ),
     "api_misalignment_undo": (post(AUTHORS, says=409),),  # nothing is left to take back
+    "api_misalignments_to_set": (post(LEADS, TO_SET, says=200),),
     "alignment:cell": LOOK,
+    "alignment:no_verdict": LOOK,
+    "alignment:run_flips": (get(AUTHORS), get(NOBODY, query={"with": "paused_run"})),
     "alignment:chat_newest": LOOK,
     "alignment:chat": (
         get(AUTHORS),
         get(LEADS, chat_id="holdout_chat"),
         get(LEADS, run_id="try_id"),
+    ),
+    "alignment:chat_triaged": (
+        get(AUTHORS, query={"criterion": "key"}),
+        get(LEADS, query={"criterion": "key"}, chat_id="holdout_chat"),
     ),
     "api_run_report": (get(AUTHORS), post(AUTHORS)),
     "api_set_report": (get(AUTHORS), post(AUTHORS)),

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -12,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alignment.comparison.core.outcomes import Outcome
-from alignment.misalignments.queries.detail import hostile_flags
 from alignment.misalignments.queries.misalignment_list import (
     ME,
     NOBODY,
@@ -27,6 +27,7 @@ from alignment.misalignments.queries.misalignment_list import (
     misalignments_shown,
     with_row_data,
 )
+from alignment.misalignments.queries.triage import hostile_flags
 from alignment.misalignments.services import (
     LONGEST,
     ChangedMeanwhile,
@@ -43,6 +44,7 @@ from common.api import (
     ApiView,
     PagedList,
     QueryInput,
+    StrictInput,
     choice_parameter,
     problem,
     row_parameter,
@@ -53,9 +55,11 @@ from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
-from labeling.people.api.permissions import SeesJudge, WritesTexts
+from labeling.models.rubric import Criterion, Rubric
+from labeling.people.api.permissions import ManagesLabeling, SeesJudge, WritesTexts
+from labeling.sets.services import SPLITS_BY_HAND, chats_add
 
+MOST_AT_ONCE = 200
 NO_RUN: dict[str, Any] = dict.fromkeys(
     ("does_not_exist", "incorrect_type"), "run must be the number of a run that you can see."
 )
@@ -248,6 +252,65 @@ class MisalignmentUndo(ApiView):
         except NothingToUndo as nothing:
             raise problem("nothing", str(nothing)) from nothing
         return _detail(request, item.pk)
+
+
+class ToSetInput(StrictInput):
+    """Disagreements whose chats are added to a set; `new` creates the set of that name."""
+
+    misalignments = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), allow_empty=False, max_length=MOST_AT_ONCE
+    )
+    set = serializers.CharField(max_length=120, help_text="Name of the chat set.")
+    new = serializers.BooleanField(default=False)
+    split = serializers.ChoiceField(choices=[split.value for split in SPLITS_BY_HAND])
+
+
+class ToSetOutput(serializers.Serializer[Any]):
+    """The set, its page, and the numbers of chats added and of those that were in it already."""
+
+    set = serializers.CharField(source="chat_set.name")
+    url = serializers.SerializerMethodField()
+    added = serializers.IntegerField()
+    kept = serializers.IntegerField()
+
+    def get_url(self, added: Any) -> str:
+        """Return the page of the set."""
+        return reverse("labeling:set_detail", args=[added.chat_set.pk])
+
+
+class MisalignmentsToSet(ApiView):
+    """Chats of disagreements, added to a chat set."""
+
+    permission_classes = [SeesJudge, ManagesLabeling]
+
+    @extend_schema(
+        operation_id="misalignments_to_set",
+        request=ToSetInput,
+        responses={200: ToSetOutput, 400: INVALID, **NO_ACCESS},
+    )
+    def post(self, request: Request) -> Response:
+        """Add the chats of these disagreements to a chat set; chats that are in it stay as they are."""
+        values = validated(ToSetInput, request.data)
+        user, ids = cast(User, request.user), set(values["misalignments"])
+        rows = misalignments_shown(user=user).filter(pk__in=ids)
+        places = dict(rows.values_list("pk", "chat_id"))
+        if len(places) < len(ids):
+            raise ValidationError({"misalignments": ["One of these disagreements does not exist."]})
+        rubrics = list(Rubric.objects.filter(criteria__in=rows.values("criterion")).distinct())
+        if len(rubrics) > 1:
+            raise ValidationError({"misalignments": ["Select disagreements of one rubric."]})
+        try:
+            added = chats_add(
+                name=values["set"],
+                new=values["new"],
+                rubric=rubrics[0],
+                chats=set(places.values()),
+                split=values["split"],
+                by=user,
+            )
+        except InputProblem as wrong:
+            raise ValidationError({"set": [str(wrong)]}) from wrong
+        return Response(ToSetOutput(added).data)
 
 
 def _detail(request: Request, misalignment_id: int) -> Response:

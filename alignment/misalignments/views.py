@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from alignment.comparison.views import back_of
 from alignment.misalignments.queries.causes import cause_rows, to_refine
 from alignment.misalignments.queries.detail import misalignment_page
 from alignment.misalignments.queries.misalignment_list import (
@@ -21,10 +22,13 @@ from alignment.misalignments.queries.misalignment_list import (
     misalignments_shown,
 )
 from alignment.misalignments.queries.runs import RESCAN_ON_REQUEST_AFTER, counted_runs, runs_waiting
+from alignment.misalignments.queries.triage import CAUSES
 from alignment.misalignments.services import small_runs_refresh
 from alignment.models.misalignments import Misalignment
 from common.access import permission_or_404
 from labeling.models.people import User
+from labeling.people.queries.visibility import accounts_with
+from labeling.sets.queries import names_of_sets
 
 PAGE = 50
 
@@ -49,9 +53,14 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "runs": bool(counts["cause_rows"]) or counted_runs().exists(),
         "closed_runs": len(closed),
         "filters": filter_rows(shown, only),
+        "back": back_of(request),
+        "causes": CAUSES,
+        "people": accounts_with("edit_prompts"),
     }
+    if user.has_perm("labeling.manage_labeling"):
+        context["sets"] = names_of_sets()
     if opened:
-        context |= misalignment_page(_item(request, opened))
+        context |= misalignment_page(_item(request, opened), user=user)
     return render(request, "alignment/misalignments/list.html", context)
 
 
@@ -69,7 +78,9 @@ def misalignment_counts(request: HttpRequest) -> HttpResponse:
 @require_safe
 def misalignment_detail(request: HttpRequest, misalignment_id: int) -> HttpResponse:
     """Show one item with its chat: the fragment beside the list."""
-    context: dict[str, Any] = misalignment_page(_item(request, misalignment_id))
+    context: dict[str, Any] = misalignment_page(
+        _item(request, misalignment_id), user=cast(User, request.user)
+    )
     return render(request, "alignment/misalignments/_detail.html", context)
 
 

@@ -21,7 +21,7 @@ from alignment.comparison.queries.answers import knows_rater
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.run_choice import HUMAN_ONLY, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope
-from alignment.comparison.views import comparison_view, run_and_scope, scope_or_404
+from alignment.comparison.views import back_of, comparison_view, run_and_scope, scope_or_404
 from alignment.reports.core.csv_rows import HEAD, csv_rows
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
@@ -140,6 +140,24 @@ def report_table_set(request: HttpRequest, set_id: int) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
+@comparison_view
+def no_verdict(request: HttpRequest, run_id: int, key: str) -> HttpResponse:
+    """List the labelled chats without a verdict on a criterion; a single one opens at once."""
+    run, scope = run_and_scope(request, run_id)
+    criterion = get_object_or_404(Criterion, key=key)
+    if scope.each_rater:
+        raise Http404
+    places = cells.no_verdict_places(scope, key, request.user)
+    context = _chat_list(request, scope, run, places)
+    if len(places.rows) == 1:
+        return redirect(f"{context['items'][0].url}#verdict")
+    return render(
+        request, "alignment/reports/cell.html", context | _criterion(criterion) | {"cell": "no verdict"}
+    )
+
+
+@permission_or_404("labeling.see_judge")
 @comparison_view
 def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse:
     """List the chats of one cell of a criterion's matrix."""
@@ -150,15 +168,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
         raise Http404
     places = cells.cell_places(scope, key, cell, request.user)
     context = _chat_list(request, scope, run, places)
-    context |= {
-        "criterion": {
-            "key": key,
-            "name": criterion.name,
-            "question": text.question,
-            "url": reverse("alignment:criterion_detail", args=[key]),
-        },
-        "cell": cell_title(cell, passes_when=text.passes_when),
-    }
+    context |= _criterion(criterion) | {"cell": cell_title(cell, passes_when=text.passes_when)}
     return render(request, "alignment/reports/cell.html", context)
 
 
@@ -295,6 +305,18 @@ def _certify(shown: ShownReport, scope: Scope) -> dict[str, Any]:
     return {"certify": IssueForm(initial={"split": scope.split}), "certify_says": headline(uses_of(report))}
 
 
+def _criterion(criterion: Criterion) -> dict[str, Any]:
+    """Return the criterion of a list of chats."""
+    return {
+        "criterion": {
+            "key": criterion.key,
+            "name": criterion.name,
+            "question": criterion.versions.latest("number").question,
+            "url": reverse("alignment:criterion_detail", args=[criterion.key]),
+        }
+    }
+
+
 def _chat_list(request: HttpRequest, scope: Scope, run: Run, places: cells.Places) -> dict[str, Any]:
     """Return the context that all lists of chats share."""
     page = Paginator(places.rows, PAGE).get_page(request.GET.get("page"))
@@ -306,4 +328,5 @@ def _chat_list(request: HttpRequest, scope: Scope, run: Run, places: cells.Place
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),
         "notices": notices(scope),
+        "back": back_of(request),
     }

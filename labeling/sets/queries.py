@@ -188,6 +188,12 @@ def set_rows(*, user: User | AnonymousUser, set_id: int | None = None) -> list[S
     ]
 
 
+def names_of_sets() -> list[str]:
+    """Return the names of the sets to which chats may be added: all but random samples."""
+    rows = ChatSet.objects.exclude(kind=ChatSet.Kind.SAMPLE).order_by("name")
+    return list(rows.values_list("name", flat=True))
+
+
 def _labelled_chats() -> QuerySet[ChatSetMember]:
     answered = Consensus.objects.filter(chat=OuterRef("chat"), criterion__rubric=OuterRef("chat_set__rubric"))
     return ChatSetMember.objects.filter(Exists(answered)).order_by()

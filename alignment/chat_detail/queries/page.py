@@ -1,21 +1,30 @@
 """One chat of a run: transcript, labels and verdicts, and how the judge decided."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
-from alignment.chat_detail.queries.verdict_detail import verdict_detail
+from alignment.chat_detail.queries.verdict_detail import core_criterion, verdict_detail
 from alignment.comparison.queries.human_answers import HumanAnswer, human_answers
 from alignment.comparison.queries.scope import Scope
 from alignment.session_scores.queries import chat_scores
 from alignment.statistics.calibration import MINIMUM_VERDICTS
+from evaluation.core.types import Article
+from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.prompts import ArticleVersion, SnapshotItem
 from evaluation.models.runs import Run, Verdict
+from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.versions import newest_versions
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion
+
+# Articles shown first, and the passages searched for them, in estimated tokens.
+MATCHING_SHOWN, MATCHED_TOKENS = 3, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,8 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
         "rows": _by_dimension(lines),
         "scores": chat_scores(scope, versions=rows.versions, human=rows.human, verdicts=rows.verdicts),
         "headline": _headline(scope, lines, disagreements),
+        "criteria_count": len(lines),
+        "differing_count": len(disagreements),
         "focus": _focus(focus, rows, run, chat),
         "judge": run.judge,
         "run": run,
@@ -67,6 +78,7 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
             "question": version.question,
             "passes_when": version.passes_when,
             "url": reverse("alignment:criterion_detail", args=[row.key]),
+            "definition": version.definition,
         },
         "id": row.pk,
         "dimension": row.dimension.name,
@@ -102,10 +114,45 @@ def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str,
     criterion = next(row for row in rows.criteria if row.pk == criterion_id)
     return {
         "criterion": line["criterion"],
+        "criterion_id": criterion_id,
+        "human": line["human"],
+        "differ": line["differ"],
         **labels_and_adjudication(chat=chat, criterion_id=criterion_id),
         **verdict_detail(run, chat, verdict, criterion, version),
+        **_knowledge(run, chat, criterion, version),
+        "prompt_version": prompt_number(run, criterion),
         "calibration_url": _calibration_url(run, verdict, criterion),
     }
+
+
+def _knowledge(
+    run: Run, chat: Chat, criterion: Criterion, version: CriterionVersion
+) -> dict[str, list[ArticleVersion]]:
+    """Return the criterion’s articles: those that match the chat, best first, and the others."""
+    articles = {row.article.key: row for row in _articles(run, criterion)}
+    texts = tuple(Article(key, row.number, row.title, row.text) for key, row in articles.items())
+    reads = replace(core_criterion(criterion, version), articles=texts)
+    found = retrieve(chat=core_chat(chat), criteria=[reads], tokens=MATCHED_TOKENS)[criterion.key]
+    matching = list(dict.fromkeys(passage.article.key for passage in found))[:MATCHING_SHOWN]
+    return {
+        "articles": [articles[key] for key in matching],
+        "more_articles": [row for key, row in articles.items() if key not in matching],
+    }
+
+
+def _articles(run: Run, criterion: Criterion) -> list[ArticleVersion]:
+    """Return the articles that the criterion read in the run; for an imported judge, those of today."""
+    if run.judge.snapshot_id is None:
+        return articles_of([criterion])[criterion.pk]
+    items = SnapshotItem.objects.filter(snapshot=run.judge.snapshot_id, criterion=criterion)
+    rows = items.select_related("article_version__article").order_by("article_version__article__key")
+    return [row.article_version for row in rows]
+
+
+def prompt_number(run: Run, criterion: Criterion) -> int | None:
+    """Return the number of the prompt version that judged; None if imported, or judged by an unsaved text."""
+    prompts = JudgePrompt.objects.filter(judge=run.judge_id, criterion=criterion)
+    return prompts.values_list("prompt_version__number", flat=True).first()
 
 
 def _calibration_url(run: Run, verdict: Verdict | None, criterion: Criterion) -> str:

@@ -15,7 +15,6 @@ from evaluation.engines.core.verdicts import read_answer, read_formatter
 from evaluation.engines.core.windows import split_into_windows
 from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import ModelCall, Run, Verdict
 from evaluation.prompts.core import argued_answer
 from evaluation.runs.queries.chats import core_chat
@@ -84,7 +83,7 @@ def verdict_detail(
     engine = _engine(run, criterion.pk)
     calls = verdict_steps(verdict) if verdict else ()
     answers = (
-        _answers(run, chat, verdict, engine, calls, _core_criterion(criterion, version)) if verdict else []
+        _answers(run, chat, verdict, engine, calls, core_criterion(criterion, version)) if verdict else []
     )
     if verdict is not None and verdict.unit_id is None:
         # An imported verdict has only a rationale.
@@ -106,7 +105,6 @@ def verdict_detail(
         "sided_with": _sided_with(verdict),
         "flags": flags_in_words(verdict.flags) if verdict else (),
         "calls": calls,
-        "knowledge": [] if _retrieves(run) else _knowledge(run, criterion.pk),
         "retrieves": _retrieves(run) and verdict is not None and verdict.unit_id is not None,
         "passages": _passages(verdict, criterion.pk),
     }
@@ -118,7 +116,7 @@ def _engine(run: Run, criterion_id: int) -> str:
     return str(run.judge.config["groups"][prompt.group]["engine"]) if prompt else ""
 
 
-def _core_criterion(row: Criterion, version: CriterionVersion) -> CoreCriterion:
+def core_criterion(row: Criterion, version: CriterionVersion) -> CoreCriterion:
     """The criterion as the reader of answers needs it."""
     return CoreCriterion(
         key=row.key,
@@ -242,19 +240,6 @@ def _sided_with(verdict: Verdict | None) -> str:
 def _retrieves(run: Run) -> bool:
     knowledge = run.judge.config.get("knowledge", {})
     return bool(knowledge.get("mode") == "retrieved")
-
-
-def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
-    items = SnapshotItem.objects.filter(snapshot=run.judge.snapshot_id or 0, criterion=criterion_id)
-    rows = items.select_related("article_version__article").order_by("article_version__article__key")
-    return [
-        {
-            "key": row.article_version.article.key,
-            "version": row.article_version.number,
-            "title": row.article_version.title,
-        }
-        for row in rows
-    ]
 
 
 def _passages(verdict: Verdict | None, criterion_id: int) -> tuple[ShownPassage, ...]:

@@ -205,6 +205,11 @@ def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]
     return _placed(scope, chats, rows, rows["state"].astype(np.int8), rest=HumanCode.UNLABELLED), counts
 
 
+def human_codes_of(scope: Scope, chats: Chats) -> dict[int, Codes]:
+    """HumanCode by chat, shape (chats,), by criterion id; one query."""
+    return _human(scope, chats)[0]
+
+
 def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     """Labels of one rater instead of the consensus."""
     labels = labels_of(scope).filter(rater__name=scope.rater)

@@ -30,6 +30,16 @@ class VisibleScope(Scope):
     visible: QuerySet[Chat] | None = None
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the chats can never change: what a user can see may change."""
+        return self.visible is None and super().is_fixed
+
+    @property
+    def is_whole_run(self) -> bool:
+        """Whether all chats of the run are included."""
+        return self.visible is None and super().is_whole_run
+
+    @property
     def members(self) -> QuerySet[Any]:
         """The members of the scope, in the set's order."""
         rows = super().members

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from alignment.comparison.views import back_of
 from alignment.prompts.forms import SaveForm
 from alignment.prompts.queries.editor import editor_of, start_of
 from alignment.prompts.services import draft_publish, example_choices_for
@@ -134,6 +135,7 @@ def _page(
         "key": criterion.key,
         "form": form,
         "longest": LONGEST_PROMPT,
+        "back": back_of(request),
     }
     return render(request, "alignment/prompts/edit.html", context | more)
 

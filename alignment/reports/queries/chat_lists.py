@@ -88,6 +88,11 @@ class Places:
             for member, criterion, cell in places
         ]
 
+    def position(self, member: int) -> int | None:
+        """Return the position of a run's chat in the list, from 1; None if it is not listed."""
+        found = np.flatnonzero(self.rows[:, 0] == member)
+        return int(found[0]) + 1 if found.size else None
+
     def around(self, member: int) -> tuple[int | None, int | None]:
         """Return the ids of the run's chats listed before and after one."""
         members = self.rows[:, 0]
@@ -99,6 +104,16 @@ def cell_places(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -
     """List the chats of one cell of a criterion's matrix."""
     scope = replace(scope, only=key)
     return _shown(scope, cached_cells(scope), (cell,), user)
+
+
+def no_verdict_places(scope: Scope, key: str, user: User | AnonymousUser) -> Places:
+    """List the chats with a human True or False on a criterion and without a verdict; two queries."""
+    scope = replace(scope, only=key)
+    places = _shown(scope, cached_cells(scope), OPEN_CODES, user)
+    read = Verdict.objects.filter(run=scope.run, criterion__key=key, state=Verdict.State.READ)
+    not_applicable = RunChat.objects.filter(run=scope.run, chat__in=read.filter(value=None).values("chat"))
+    answered = np.fromiter(not_applicable.order_by().values_list("pk", flat=True), dtype=np.int64)
+    return replace(places, rows=places.rows[~np.isin(places.rows[:, 0], answered)], hidden=0)
 
 
 def disagreements(

@@ -48,7 +48,7 @@ def next_steps(
     run = scope.run
     if run is None:
         return []
-    verdicts = [*_no_verdict(entry, run), *_not_applicable(entry, scope)]
+    verdicts = [*_no_verdict(entry, scope, run), *_not_applicable(entry, scope)]
     by_status = _by_status(entry, scope, run, user, minimums)
     unresolved = _unresolved(entry, scope, user)
     if entry["status"] == Status.NOT_ENOUGH_LABELS and _not_agreed(entry):
@@ -142,11 +142,13 @@ def _triage(key: str, scope: Scope, run: Run) -> str:
     return reverse("alignment:misalignment_list", query={"criterion": key, "run": run.pk})
 
 
-def _no_verdict(entry: Mapping[str, Any], run: Run) -> Iterator[Step]:
-    """Return the step for missing verdicts, once the run has ended."""
+def _no_verdict(entry: Mapping[str, Any], scope: Scope, run: Run) -> Iterator[Step]:
+    """Return the step to the chats without a verdict, once the run has ended; of each rater, to the run."""
     ended = run.state not in (Run.State.RUNNING, Run.State.PAUSED)
     if ended and (chats := entry["no_verdict"]):
-        url = reverse("evaluation:run_detail", args=[run.pk])
+        url = reverse("alignment:no_verdict", args=[run.pk, entry["key"]], query=_part(scope))
+        if scope.each_rater:
+            url = reverse("evaluation:run_detail", args=[run.pk])
         yield Step(f"see why {chats} chat{' has' if chats == 1 else 's have'} no verdict", url)
 
 

@@ -7,3 +7,12 @@ for (const item of document.querySelectorAll("nav [aria-current]")) {
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) for (const form of document.querySelectorAll("form.filters")) form.reset();
 });
+
+// Back to the page that led here keeps its scroll position and its own way back.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-origin]");
+  const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
+  if (!link || !plain || link.href !== document.referrer || history.length < 2) return;
+  event.preventDefault();
+  history.back();
+});

@@ -342,7 +342,7 @@ def test_the_next_step_of_each_cause_links_to_a_page_that_opens(
     item = item_on(5)
     decide = f"/adjudication/{item.chat_id}/polite/"
     both = (
-        "/criteria/polite/prompt/",
+        f"/criteria/polite/prompt/?pin={item.chat_id}",
         "/guidelines/criteria/polite/",
         f"/runs/{compared.run.pk}/chats/{item.chat_id}/?criterion=polite",
         "/criteria/polite/#knowledge",
