@@ -51,10 +51,10 @@ def statistic_cells(row: Mapping[str, Any], table: str) -> SafeString:
 
 
 @register.simple_tag
-def overview_cells(row: Mapping[str, Any], table: str) -> SafeString:
-    """Return a criterion's cells in the overview: values only, with names for narrow screens."""
-    cells = ((one.head, _value(row, one)) for one in columns(Table(table)))
-    return format_html_join("\n", '<td class="num" data-k="{}">{}</td>', cells)
+def statistic_terms(row: Mapping[str, Any], table: str) -> SafeString:
+    """Return a criterion's statistics of a table as terms and values of a list."""
+    terms = ((_head("", one), _value(row, one)) for one in columns(Table(table)))
+    return format_html_join("\n", "<div><dt>{}</dt><dd>{}</dd></div>", terms)
 
 
 @register.simple_tag

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from alignment.session_scores.core import SessionScore
 from common import plots
-from common.templatetags.display import number
+from common.templatetags.display import estimate, number
 
 register = template.Library()
 
@@ -39,3 +39,17 @@ def score_scatter(score: Mapping[str, Any]) -> dict[str, Any]:
     """Plot a report's chats by human and judge score."""
     cells: Sequence[tuple[float, float, int]] = [(human, judge, n) for human, judge, n in score["pairs"]]
     return {"drawing": plots.scatter(cells, case="chats"), "n": score["n"]}
+
+
+@register.inclusion_tag("common/_plot.html")
+def score_lane(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Plot the judge's mean score with its interval; the tick is the raters' mean."""
+    lane = plots.Lane(
+        "Mean session score: judge",
+        estimate(score["judge"]),
+        css="judge",
+        big=True,
+        tick=estimate(score["human"]),
+        tick_name="raters",
+    )
+    return {"plot": plots.plot([lane], padding=20)}

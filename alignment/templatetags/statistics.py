@@ -42,14 +42,6 @@ def stat(holder: Any, path: str) -> SafeString:
 
 
 @register.simple_tag
-def left_out(key: str, chats: Any) -> SafeString:
-    """Link the number of excluded chats of a row to the table below; a zero is dimmed."""
-    if not chats:
-        return format_html('<span class="dim">{}</span>', 0)
-    return format_html('<a href="#left-{}">{}</a>', key, count(chats))
-
-
-@register.simple_tag
 def outcome(value: Any, passes_when: bool) -> SafeString:
     """Show what an answer means for the chatbot: Pass or Fail."""
     answer = answer_key(value)
@@ -110,6 +102,22 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     ]
     figures = [(lane, stat(criterion, path)) for lane, (_, path) in zip(rows, named, strict=True)]
     return {"figures": figures, "plot": plots.plot(rows, goal=bool(judged))}
+
+
+@register.inclusion_tag("common/_plot.html")
+def lane(criterion: Any, judged: Any = True) -> dict[str, Any]:
+    """Plot the one lane of a report row: balanced accuracy with the human ceiling; without a judge, alpha."""
+    name, path = ("Balanced accuracy", "balanced_accuracy") if judged else RATER_LANES[-1]
+    one = plots.Lane(
+        name,
+        estimate(_statistic(criterion, path)),
+        css="judge" if judged else "people",
+        circle=not judged,
+        big=True,
+        tick=estimate(pick_path(criterion, "human.ceiling")) if judged else plots.UNDEFINED,
+        tick_name=CEILING,
+    )
+    return {"plot": plots.plot([one], padding=20)}
 
 
 @register.inclusion_tag("common/_plot.html")
