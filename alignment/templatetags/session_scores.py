@@ -8,6 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from alignment.session_scores.core import SessionScore
+from alignment.templatetags.statistics import drawn
 from common import plots
 from common.templatetags.display import estimate, number
 
@@ -41,8 +42,8 @@ def score_scatter(score: Mapping[str, Any]) -> dict[str, Any]:
     return {"drawing": plots.scatter(cells, case="chats"), "n": score["n"]}
 
 
-@register.inclusion_tag("common/_plot.html")
-def score_lane(score: Mapping[str, Any]) -> dict[str, Any]:
+@register.simple_tag
+def score_lane(score: Mapping[str, Any]) -> SafeString:
     """Plot the judge's mean score with its interval; the tick is the raters' mean."""
     lane = plots.Lane(
         "Mean session score: judge",
@@ -52,4 +53,4 @@ def score_lane(score: Mapping[str, Any]) -> dict[str, Any]:
         tick=estimate(score["human"]),
         tick_name="raters",
     )
-    return {"plot": plots.plot([lane], padding=20)}
+    return drawn((lane,), padding=20)

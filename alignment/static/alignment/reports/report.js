@@ -2,7 +2,7 @@
 
 function fold(button, opens) {
   const row = button.closest("tr");
-  row.classList.toggle("open", opens);
+  row.classList.toggle("opened", opens);
   button.setAttribute("aria-expanded", String(opens));
 }
 
