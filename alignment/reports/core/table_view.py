@@ -96,7 +96,7 @@ COLUMNS_OF_RATERS = (
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """What the address chooses; '' is the default of each.
+    """The choices of the address; '' is the default of each.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class TableView:
 
     @classmethod
     def read(cls, query: Mapping[str, str], rows: Iterable[Row], *, judged: bool) -> "TableView":
-        """Read the choice from a query string; what does not fit these criteria is left out."""
+        """Read the choice from a query string; unknown values are ignored."""
         rows = list(rows)
         known = {
             "tab": {*TABS} - {"criteria"} if judged else {*TABS_OF_RATERS[1:]},
@@ -139,7 +139,7 @@ class TableView:
         return _columns(self.judged)
 
     def query(self, **changes: str) -> dict[str, str]:
-        """Return the parameters of this view with these changes; defaults are left out."""
+        """Return the parameters of this view with these changes; without the defaults."""
         changed = replace(self, **changes)
         names = ("tab", "status", "dimension", "sort", "open")
         return {name: value for name in names if (value := getattr(changed, name))}

@@ -1,4 +1,4 @@
-"""The verdicts of a run as a download: the lines of `export verdicts`, of the chats that the reader may see."""
+"""The verdicts of a run as a download: the lines of `export verdicts`, of chats that the reader may see."""
 
 import csv
 import io
