@@ -1,7 +1,7 @@
 """How a reader looks at a report: tab, filters, order and open rows, as the address has them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from alignment.reports.core.priorities import priority
@@ -140,9 +140,9 @@ class TableView:
 
     def query(self, **changes: str) -> dict[str, str]:
         """Return the parameters of this view with these changes; without the defaults."""
-        changed = replace(self, **changes)
         names = ("tab", "status", "dimension", "sort", "open")
-        return {name: value for name in names if (value := getattr(changed, name))}
+        chosen = {name: changes.get(name, getattr(self, name)) for name in names}
+        return {name: value for name, value in chosen.items() if value}
 
     def shows(self, row: Row) -> bool:
         """Whether the filters leave this row."""

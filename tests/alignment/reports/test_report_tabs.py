@@ -57,7 +57,12 @@ def test_tabs_keep_the_filters_of_the_report_and_of_the_rows(compared: Compared,
 def test_the_form_of_the_filters_keeps_the_tab(compared: Compared, lead: Client) -> None:
     page = lead.get(urls(compared)["report"] + "?tab=all")
     assert '<input type="hidden" name="tab" value="all">' in text_of(page)
-    asked = {"run": compared.run.pk, "set": compared.chat_set.pk, "split": "dev", "tab": "all"}
+    asked: dict[str, str | int] = {
+        "run": compared.run.pk,
+        "set": compared.chat_set.pk,
+        "split": "dev",
+        "tab": "all",
+    }
     answer = lead.get(reverse("alignment:report_list"), asked)
     assert answer["Location"] == f"{urls(compared)['report']}?split=dev&tab=all"
 

@@ -72,9 +72,9 @@ def test_every_column_sorts(judged: bool) -> None:
     rows = [one | {"prevalence": 0.5} for one in ROWS]
     for one in rows:
         one["human"] = one["human"] | {"gwet_ac1": 0.7, "raters": 3, "overlap": 20}
-    for one in TableView(judged).columns:
-        view = TableView.read({"sort": one.key}, rows, judged=judged)
-        assert view.sort == one.key
+    for each in TableView(judged).columns:
+        view = TableView.read({"sort": each.key}, rows, judged=judged)
+        assert view.sort == each.key
         assert len(view.ordered(rows)) == len(rows)
 
 
