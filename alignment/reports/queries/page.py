@@ -26,6 +26,7 @@ from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
 from alignment.reports.queries.report_table import report_table
 from alignment.reports.queries.reports import POLICY
+from alignment.reports.queries.run_trend import trend_of_runs
 from alignment.reports.queries.verdict_notices import verdict_notices
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.consensus.core.dropped import DroppedLabels
@@ -79,6 +80,7 @@ def report_page(
         "query": scope_query(scope),
         "filters": filters,
         "scope_words": scope_words(filters),
+        "trend": trend_of_runs(scope, offered, user=user),
         "others": other_runs(offered, shown=scope.run, query=_of_any_run(scope)) if scope.chat_set else [],
         "empty_state": report_state(report, scope, whole_url=whole, judged=bool(offered.runs), user=user),
         "export_url": _export_url(scope),
