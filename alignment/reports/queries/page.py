@@ -54,10 +54,8 @@ def report_page(
     criteria = criterion_rows(report, scope, user=user)
     offered = run_options(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
     whole = scope_query(replace(scope, split="", topic="", since=None, until=None)) or "."
-    filters = [
-        *run_filters(scope.choice, shown=scope.run, chat_set=scope.chat_set, offered=offered),
-        *scope_filters(scope),
-    ]
+    of_runs = run_filters(scope.choice, shown=scope.run, chat_set=scope.chat_set, offered=offered)
+    filters = [*of_runs, *scope_filters(scope)]
     return {
         "report": report | {"criteria": criteria},
         "not_averaged": _not_averaged(report, scope),
