@@ -112,6 +112,7 @@ def _row(entry: Row, shared: Mapping[str, Any]) -> dict[str, Any]:
         **entry,
         "shown_status": shown_status(entry),
         "disagreements": table["fn"] + table["fp"] if table else None,
+        "differing_cells": [cell for cell in ("fn", "fp") if table and table[cell]],
         "step": step,
         "step_words": step.brief if step else None,
         "low": [name for name in ("tpr", "tnr") if _is_low(entry[name])],
@@ -135,7 +136,20 @@ def _placed(row: Row, to: Addresses) -> dict[str, Any]:
     """Return a row with what the view decides: whether it is shown and open, and the address to open it."""
     is_open = to.view.is_open(row)
     toggle = to.to(f"r-{row['key']}", open="" if is_open else row["key"])
-    return {**row, "filtered": not to.view.shows(row), "open": is_open, "toggle_url": toggle}
+    return {
+        **row,
+        "filtered": not to.view.shows(row),
+        "open": is_open,
+        "toggle_url": toggle,
+        "disagreements_url": _disagreements_url(row, to),
+    }
+
+
+def _disagreements_url(row: Row, to: Addresses) -> str:
+    """Return the address of the chats if all are in one cell of the matrix, else of the matrix."""
+    if len(row["differing_cells"]) == 1:
+        return str(row["cells"][row["differing_cells"][0]])
+    return to.to(f"c-{row['key']}", tab="matrices", open="")
 
 
 def _tabs(to: Addresses) -> Iterator[Link]:

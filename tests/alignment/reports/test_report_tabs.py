@@ -108,6 +108,14 @@ def test_a_line_has_one_short_step_and_its_details_have_all(compared: Compared, 
         assert reason[1:] in unescape(details)
 
 
+def test_the_number_of_disagreements_leads_to_its_chats(compared: Compared, lead: Client) -> None:
+    page = lead.get(urls(compared)["report"])
+    found = {one["key"]: one for one in page.context["rows"]}
+    assert found["welcome"]["differing_cells"] == ["fn"]  # people never answer False there
+    assert found["welcome"]["disagreements_url"] == found["welcome"]["cells"]["fn"]
+    assert found["polite"]["disagreements_url"] == "?tab=matrices#c-polite"
+
+
 def test_details_open_by_their_address_without_a_script(compared: Compared, lead: Client) -> None:
     page = lead.get(urls(compared)["report"])
     row = next(one for one in page.context["rows"] if one["key"] == "polite")
