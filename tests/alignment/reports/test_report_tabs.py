@@ -11,9 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from labeling.models.rubric import Criterion
-from tests.factories.compared_runs import Compared, one_of_each_status, text_of, urls
+from tests.factories.compared_runs import Compared, more_criteria, one_of_each_status, text_of, urls
 from tests.factories.page_text import words_of
-from tests.factories.rows import make_criterion
 
 pytestmark = pytest.mark.django_db
 
@@ -177,6 +176,5 @@ def test_forty_criteria_ask_no_more_queries_than_three(compared: Compared, lead:
         return len(counted)
 
     few = queries()
-    for number in range(37):
-        make_criterion(f"more_{number}", rubric=compared.rubric)
+    more_criteria(compared, 37)
     assert queries() == few

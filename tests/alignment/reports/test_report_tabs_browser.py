@@ -6,8 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.rubric import Criterion
 from tests.browsing import assert_fine
-from tests.factories.compared_runs import Compared, make_compared, urls
-from tests.factories.rows import make_criterion
+from tests.factories.compared_runs import Compared, make_compared, more_criteria, urls
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -19,8 +18,7 @@ TOP = "one => one.getBoundingClientRect().top"
 def build_compared() -> Compared:
     """Thirteen criteria, one of them critical."""
     compared = make_compared()
-    for number in range(10):
-        make_criterion(f"promise_{number}", rubric=compared.rubric, dimension=f"part_{number % 4}")
+    more_criteria(compared, 10)
     Criterion.objects.filter(key="wrong_fact").update(critical=True)
     return compared
 

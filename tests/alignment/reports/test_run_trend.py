@@ -12,6 +12,8 @@ from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from tests.factories.compared_runs import Compared, text_of, urls
 
+CONFIG = {"model": "large", "groups": [{"engine": "direct"}]}
+
 
 def again(compared: Compared, judge: Judge) -> Run:
     """The same verdicts once more, as a run of this judge."""
@@ -45,7 +47,7 @@ def test_a_lead_sees_the_stored_reports_of_the_sets_runs_oldest_first(
     report_share(Scope(compared.chat_set, compared.run))
     assert lead.get(urls(compared)["report"]).context["trend"] is None  # one run is no trend
     other = again(
-        compared, Judge.objects.create(fingerprint="e" * 64, name="new", engine="direct", config={})
+        compared, Judge.objects.create(fingerprint="e" * 64, name="new", engine="direct", config=CONFIG)
     )
     report_share(Scope(compared.chat_set, other))
     page = lead.get(urls(compared)["report"])
