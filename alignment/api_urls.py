@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
+from alignment.exports import api as exports
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
@@ -51,6 +52,9 @@ urlpatterns = [
         "runs/<int:run_id>/session_scores.csv",
         session_scores.RunSessionScoresTable.as_view(),
         name="api_run_session_scores_csv",
+    ),
+    path(
+        "runs/<int:run_id>/export/verdicts.<str:kind>", exports.RunVerdicts.as_view(), name="api_run_verdicts"
     ),
     path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),

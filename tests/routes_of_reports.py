@@ -17,6 +17,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:run_session_scores": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_session_scores": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_session_scores_csv": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "api_run_verdicts": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:baselines": (
         get(AUTHORS, says=302),
         get(LEADS, says=302, run_id="try_id"),

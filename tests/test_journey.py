@@ -166,6 +166,7 @@ def read_disagreement(page: Page, row: dict[str, Any]) -> None:
     """Through the matrix to the chat: its labels, both briefs, and the Judge's whole rationale."""
     passes_when = row["criterion"] != "rude"
     words = "false alarm" if row["human"] is passes_when else "missed failure"
+    page.get_by_role("link", name="Matrices", exact=True).click()
     page.locator(f"#c-{row['criterion']}").get_by_role("link", name=words).click()
     page.locator("article.disc").first.get_by_role("link").click()
     expect(page.locator(".facts")).to_contain_text(row["chat_id"])

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from alignment.comparison.queries.scope import Scope
 from alignment.session_scores.queries import COLUMNS, ScoredRun
 from common.jsonl import in_batches, iso
@@ -64,9 +66,10 @@ def export_runs(runs: Sequence[Run]) -> list[ExportRun]:
     ]
 
 
-def verdict_lines(exported: ExportRun) -> Iterator[Line]:
-    """Lines of a run's verdicts with rationales, in the order of its chats."""
-    rows = RunChat.objects.filter(run=exported.run).order_by("id").values_list("chat_id", "chat__external_id")
+def verdict_lines(exported: ExportRun, members: QuerySet[RunChat] | None = None) -> Iterator[Line]:
+    """Lines of a run's verdicts with rationales, in the order of its chats; of `members` alone if given."""
+    chosen = RunChat.objects.filter(run=exported.run) if members is None else members
+    rows = chosen.order_by("id").values_list("chat_id", "chat__external_id")
     for batch in in_batches(rows.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
         chats = dict(batch)
         places = places_of(chats)

@@ -223,7 +223,7 @@ def _chosen_report(request: HttpRequest, choice: RunChoice) -> HttpResponse:
 
     If no run is chosen on purpose, redirect to the report of the set.
     """
-    names = ("engine", "version", "split", "against", "topic", "since", "until")
+    names = ("engine", "version", "split", "against", "topic", "since", "until", "tab")
     query = {name: request.GET.get(name, "") for name in names}
     if request.GET["run"] == HUMAN_ONLY and choice.set_id is not None:
         query["against"] = ""  # without a judge there is no ground truth to choose
@@ -248,7 +248,7 @@ def _not_default(query: dict[str, str]) -> dict[str, str]:
 
 def _report(request: HttpRequest, scope: Scope, shown: ShownReport, **more: Any) -> HttpResponse:
     report = shown.report or {}
-    context = report_page(report, scope, user=request.user) | _state(scope, shown)
+    context = report_page(report, scope, user=request.user, query=request.GET) | _state(scope, shown)
     return render(request, "alignment/reports/report.html", context | more)
 
 

@@ -17,7 +17,7 @@ from alignment.models.reports import Report, ReportRefresh
 from alignment.reports.queries.brief_effect import briefs_section
 from alignment.reports.queries.chat_lists import cached_cells
 from alignment.reports.queries.reports import report_document, report_pin
-from alignment.reports.queries.shown import AFTER_FAILURE, is_unfiltered, stale_runs
+from alignment.reports.queries.shown import AFTER_FAILURE, stale_runs
 from alignment.reports.queries.stored import scope_of
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, WorkerLease
@@ -138,7 +138,7 @@ def _refresh(row: ReportRefresh, lease: WorkerLease) -> None:
 def _variants(scope: Scope) -> Iterator[Scope]:
     """The scope and, of a whole run, what users without access to the holdout see of it."""
     yield scope
-    if is_unfiltered(scope):
+    if scope.is_unfiltered:
         others = visible_scope(scope, user=AnonymousUser())
         if others.without_holdout != scope.without_holdout:
             yield others

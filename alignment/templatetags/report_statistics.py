@@ -1,6 +1,7 @@
 """Tables of a report's statistics, after the registry; the correction of a pass rate in words."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -9,8 +10,9 @@ from django.utils.safestring import SafeString
 
 from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 from alignment.reports.core.sensitivity import RATES as RATES_BETWEEN
-from alignment.templatetags.statistics import stat
-from common.templatetags.display import count, interval, number, pick, readable
+from alignment.templatetags.statistics import REMEMBERED, shown_value, stat
+from common.plots import Estimate
+from common.templatetags.display import count, estimate, interval, number, pick, readable
 
 register = template.Library()
 
@@ -51,10 +53,10 @@ def statistic_cells(row: Mapping[str, Any], table: str) -> SafeString:
 
 
 @register.simple_tag
-def overview_cells(row: Mapping[str, Any], table: str) -> SafeString:
-    """Return a criterion's cells in the overview: values only, with names for narrow screens."""
-    cells = ((one.head, _value(row, one)) for one in columns(Table(table)))
-    return format_html_join("\n", '<td class="num" data-k="{}">{}</td>', cells)
+def statistic_terms(row: Mapping[str, Any], table: str) -> SafeString:
+    """Return a criterion's statistics of a table as terms and values of a list."""
+    terms = ((_head("", one), _value(row, one)) for one in columns(Table(table)))
+    return format_html_join("\n", "<div><dt>{}</dt><dd>{}</dd></div>", terms)
 
 
 @register.simple_tag
@@ -73,14 +75,23 @@ def accuracy_line(row: Mapping[str, Any]) -> SafeString:
 
 
 def _cell(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
-    value = _value(row, statistic)
     if statistic.decimals:
-        return format_html('<td class="num">{}<small>{}</small></td>', value, interval(statistic.of(row)))
+        found = statistic.of(row)
+        reason = pick(row.get("undefined"), statistic.key) or (statistic.undefined if found is None else "")
+        return _estimate_cell(estimate(found), reason, pick(found, "flag") or "")
+    value = _value(row, statistic)
     if statistic.key != "no_verdict":
         return format_html('<td class="num">{}</td>', value)
     by_state = ((count(chats), readable(state).lower()) for state, chats in _states(row))
     return format_html(
         '<td class="num">{}{}</td>', value, format_html_join("", "<small>{} {}</small>", by_state)
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _estimate_cell(value: Estimate, reason: str, flag: str) -> SafeString:
+    return format_html(
+        '<td class="num">{}<small>{}</small></td>', shown_value(value, reason, flag), interval(value)
     )
 
 

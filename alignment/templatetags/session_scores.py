@@ -8,8 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from alignment.session_scores.core import SessionScore
+from alignment.templatetags.statistics import drawn
 from common import plots
-from common.templatetags.display import number
+from common.templatetags.display import estimate, number
 
 register = template.Library()
 
@@ -39,3 +40,17 @@ def score_scatter(score: Mapping[str, Any]) -> dict[str, Any]:
     """Plot a report's chats by human and judge score."""
     cells: Sequence[tuple[float, float, int]] = [(human, judge, n) for human, judge, n in score["pairs"]]
     return {"drawing": plots.scatter(cells, case="chats"), "n": score["n"]}
+
+
+@register.simple_tag
+def score_lane(score: Mapping[str, Any]) -> SafeString:
+    """Plot the judge's mean score with its interval; the tick is the raters' mean."""
+    lane = plots.Lane(
+        "Mean session score: judge",
+        estimate(score["judge"]),
+        css="judge",
+        big=True,
+        tick=estimate(score["human"]),
+        tick_name="raters",
+    )
+    return drawn((lane,), padding=20)

@@ -1,9 +1,11 @@
 """Template tags of statistics: values, outcomes and interval plots. Loaded on every page."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -16,6 +18,7 @@ from labeling.templatetags.labels import ANSWERS, answer_key
 
 register = template.Library()
 
+REMEMBERED = 10_000  # values and drawings that a process does not format again
 JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
 CEILING = "human ceiling"
 RATER_LANES = (
@@ -25,28 +28,32 @@ RATER_LANES = (
 )
 
 
+@lru_cache(maxsize=REMEMBERED)
+def drawn(lanes: tuple[plots.Lane, ...], *, goal: bool = False, padding: int = plots.PADDING) -> SafeString:
+    """Return the drawing of these lanes; a report draws the same ones again each time it is opened."""
+    plot = plots.plot(lanes, goal=goal, padding=padding)
+    return render_to_string("common/_plot.html", {"plot": plot})
+
+
 @register.simple_tag
 def stat(holder: Any, path: str) -> SafeString:
     """Show a statistic; its title is the interval, or why value or interval are missing."""
     statistic = _statistic(holder, path)
-    value = estimate(statistic)
     reason = pick(pick(holder, "undefined"), path) or ""
+    return shown_value(estimate(statistic), reason, pick(statistic, "flag") or "")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def shown_value(value: plots.Estimate, reason: str, flag: str) -> SafeString:
+    """Show a value as `stat` does; `reason`: why value or interval are missing."""
     if value.value is None:
         return number(None, reason or "Not computed here")
-    title = pick(statistic, "flag") or reason
+    title = flag or reason
     if value.low is not None:
-        title = title or f"95% interval {interval(statistic)}"
+        title = title or f"95% interval {interval(value)}"
     if not title:
         return number(value.value)
     return format_html('<span title="{}">{}</span>', title, number(value.value))
-
-
-@register.simple_tag
-def left_out(key: str, chats: Any) -> SafeString:
-    """Link the number of excluded chats of a row to the table below; a zero is dimmed."""
-    if not chats:
-        return format_html('<span class="dim">{}</span>', 0)
-    return format_html('<a href="#left-{}">{}</a>', key, count(chats))
 
 
 @register.simple_tag
@@ -112,8 +119,24 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     return {"figures": figures, "plot": plots.plot(rows, goal=bool(judged))}
 
 
-@register.inclusion_tag("common/_plot.html")
-def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | None = None) -> dict[str, Any]:
+@register.simple_tag
+def lane(criterion: Any, judged: Any = True) -> SafeString:
+    """Plot the one lane of a report row: balanced accuracy with the human ceiling; without a judge, alpha."""
+    name, path = ("Balanced accuracy", "balanced_accuracy") if judged else RATER_LANES[-1]
+    one = plots.Lane(
+        name,
+        estimate(_statistic(criterion, path)),
+        css="judge" if judged else "people",
+        circle=not judged,
+        big=True,
+        tick=estimate(pick_path(criterion, "human.ceiling")) if judged else plots.UNDEFINED,
+        tick_name=CEILING,
+    )
+    return drawn((one,), padding=20)
+
+
+@register.simple_tag
+def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | None = None) -> SafeString:
     """Plot one statistic as a dot with its interval and the human ceiling as a tick."""
     lane = plots.Lane(
         BY_KEY[name].label,
@@ -123,7 +146,7 @@ def interval_plot(holder: Any, name: str, goal: bool = False, ceiling: float | N
         tick=plots.Estimate(ceiling),
         tick_name=CEILING,
     )
-    return {"plot": plots.plot([lane], goal=goal)}
+    return drawn((lane,), goal=goal)
 
 
 @register.simple_tag

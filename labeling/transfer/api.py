@@ -1,6 +1,6 @@
 """API for leads: chat sets, labels in pages, and exports as downloads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from django.db import transaction
@@ -26,7 +26,7 @@ from common.api import (
     row_parameter,
     validated,
 )
-from common.files import csv_lines, json_line
+from common.downloads import TYPES, lines_file
 from common.problems import InputProblem
 from labeling.chats.services.chat_sets import KINDS
 from labeling.models.chats import ChatSet
@@ -37,10 +37,8 @@ from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.services.audit import audit
 from labeling.sets.queries import SetRow, set_rows
 from labeling.sets.services import UnconfirmedError, chat_set_kind_change
-from labeling.transfer.queries.exports import LABELLING, Line, label_line
+from labeling.transfer.queries.exports import LABELLING, label_line
 from labeling.transfer.queries.label_list import labels_for
-
-TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 
 
 class SetOutput(serializers.Serializer[SetRow]):
@@ -202,13 +200,4 @@ class Export(DownloadView):
         lines, columns = LABELLING[what]
         with transaction.atomic():
             audit(actor=user, verb="set exported", obj=chat_set, what=what, format=kind)
-        rows = lines(chat_set, user)
-        return StreamingHttpResponse(
-            csv_lines(rows, columns) if kind == "csv" else _json_lines(rows),
-            content_type=f"{TYPES[kind]}; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="set-{chat_set.pk}-{what}.{kind}"'},
-        )
-
-
-def _json_lines(lines: Iterator[Line]) -> Iterator[str]:
-    return (json_line(line) + "\n" for line in lines)
+        return lines_file(lines(chat_set, user), columns, name=f"set-{chat_set.pk}-{what}", kind=kind)

@@ -105,6 +105,16 @@ def add_chats(compared: Compared, *, to: int) -> None:
     )
 
 
+def more_criteria(compared: Compared, number: int) -> None:
+    """More criteria in four dimensions, judged as `polite` is, and without labels."""
+    judged = list(Verdict.objects.filter(run=compared.run, criterion__key="polite"))
+    for n in range(number):
+        criterion = make_criterion(f"promise_{n}", rubric=compared.rubric, dimension=f"part_{n % 4}")
+        for one in judged:
+            one.pk, one.criterion = None, criterion
+        Verdict.objects.bulk_create(judged)
+
+
 def one_of_each_status(compared: Compared) -> None:
     """One criterion is aligned, one is not, one has no human False."""
     add_chats(compared, to=140)

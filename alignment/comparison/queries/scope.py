@@ -63,6 +63,11 @@ class Scope:
         return self.run is not None and not (self.split or self.is_part or self.without_holdout)
 
     @property
+    def is_unfiltered(self) -> bool:
+        """Whether it is a run against the consensus, of all splits, topics and days."""
+        return self.run is not None and self.against == CONSENSUS and not (self.split or self.is_part)
+
+    @property
     def rater(self) -> str:
         """Name of the rater who is the ground truth; '' for other ground truths."""
         return self.against.removeprefix("rater:") if self.against.startswith("rater:") else ""

@@ -276,8 +276,7 @@ BY_KEY = {one.key: one for one in STATISTICS}
 class Table(StrEnum):
     """A table of statistics, one row a criterion (in a criterion report: one row a statistic)."""
 
-    OVERVIEW = "overview"
-    OVERVIEW_RATERS = "overview_raters"  # without a judge
+    DETAILS = "details"  # of a row of the report
     JUDGE = "judge"  # all statistics
     RATERS = "raters"
     RATES = "rates"  # how often the bot passes
@@ -308,11 +307,10 @@ _NO_HUMAN_ANSWER = ("unlabelled", "unresolved", "not_applicable")
 _PASS_RATES = ("pass_rate.human", "pass_rate.judge", "pass_rate.judge_corrected")
 
 SHOWN: Mapping[Table, tuple[str, ...]] = {
-    Table.OVERVIEW: ("n", "prevalence", *_BEYOND_CHANCE),
-    Table.OVERVIEW_RATERS: ("n", "prevalence", "human.raters", "human.overlap"),
+    Table.DETAILS: ("prevalence", *_BEYOND_CHANCE),
     Table.JUDGE: (
         *("n", "balanced_accuracy", "human.ceiling", "tpr", "tnr", "accuracy", "most_frequent_accuracy"),
-        *("precision", "f1", "mcc", "kappa", "gwet_ac1", "pabak"),
+        *("precision", "f1", "mcc", "kappa", "gwet_ac1", "pabak", "prevalence"),
     ),
     Table.RATERS: ("human.raters", "human.overlap", *_RATERS_ORDER, "human.gwet_ac1", *_CEILINGS),
     Table.RATES: _PASS_RATES,
@@ -350,8 +348,8 @@ SHOWN: Mapping[Table, tuple[str, ...]] = {
 def columns(table: Table) -> tuple[Statistic, ...]:
     """Return the statistics of a table in its order.
 
-    >>> [one.head for one in columns(Table.OVERVIEW)]
-    ['n', 'True', 'AC1', 'κ']
+    >>> [one.head for one in columns(Table.DETAILS)]
+    ['True', 'AC1', 'κ']
     """
     return tuple(BY_KEY[key] for key in SHOWN[table])
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from alignment.reports.core.table_view import shown_status
 from alignment.reports.queries.reports import POLICY
 
 EACH_RATER = "The judge is compared with each rater, so criteria have no status."
@@ -11,11 +12,7 @@ EACH_RATER = "The judge is compared with each rater, so criteria have no status.
 
 def status_counts(criteria: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Count the criteria by status; subjective criteria count as directional."""
-    return Counter(
-        "directional" if entry["tier"] == "subjective" else entry["status"]
-        for entry in criteria
-        if entry["status"]
-    )
+    return Counter(status for entry in criteria if (status := shown_status(entry)))
 
 
 def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:

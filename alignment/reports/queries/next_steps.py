@@ -14,6 +14,7 @@ from alignment.reports.core.status import LABEL_AGAIN, NEEDS, NOT_AGREED, Status
 from alignment.statistics.label_needs import (
     Decision,
     LabelCounts,
+    LabelKind,
     Minimums,
     label_summary,
     need_of,
@@ -25,10 +26,19 @@ from labeling.models.people import User
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action in words; `url` is '' if the user may not take it or no page exists for it."""
+    """An action in words, and in at most 40 characters where these are more.
+
+    `url` is '' if the user may not take it or no page exists for it.
+    """
 
     words: str
     url: str = ""
+    short: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The action in few words."""
+        return self.short or self.words
 
 
 def next_steps(
@@ -76,15 +86,16 @@ def _by_status(
     key, status = entry["key"], entry["status"]
     plan = plan_url(scope, key)
     if entry["questions"]["words"]:
-        yield _for_leads("label chats again with the question that the judge answered", plan, user)
+        again = "label chats again with the question that the judge answered"
+        yield _for_leads(again, plan, user, short="label the new question")
     if status == Status.RATERS_DISAGREE:
         yield _guideline(scope, user)
     if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry, minimums)):
-        yield _for_leads(missing, plan, user)
+        yield _for_leads(missing, plan, user, short=_missing_briefly(entry, minimums))
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
     prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
     if any(caution.startswith(INVERTED) for caution in entry["cautions"]):
-        yield Step("check whether the prompt swaps True and False", prompt)
+        yield Step("check whether the prompt swaps True and False", prompt, "check for swapped answers")
     if status == Status.NOT_ALIGNED:
         table = entry["confusion"]
         disagreements = table["fn"] + table["fp"]
@@ -98,17 +109,19 @@ def _by_status(
         yield Step("use it for monitoring") if ended else Step("wait until the run has ended", url)
 
 
-def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
+def _for_leads(words: str, url: str, user: User | AnonymousUser, *, short: str = "") -> Step:
     """Return a step for leads; others ask a lead."""
-    return Step(words, url) if user.has_perm("labeling.manage_labeling") else Step(f"ask a lead to {words}")
+    if user.has_perm("labeling.manage_labeling"):
+        return Step(words, url, short)
+    return Step(f"ask a lead to {words}", short=f"ask a lead: {short}" if short else "")
 
 
 def _guideline(scope: Scope, user: User | AnonymousUser) -> Step:
     """Return the step to the guideline, which authors and leads may edit."""
     rubric = scope.chat_set.rubric_id if scope.chat_set else None
     if rubric is None or not user.has_perm("labeling.edit_prompts"):
-        return Step(f"ask an author to {LABEL_AGAIN}")
-    return Step(LABEL_AGAIN, reverse("labeling:guideline_detail", args=[rubric]))
+        return Step(f"ask an author to {LABEL_AGAIN}", short="ask an author: refine guideline")
+    return Step(LABEL_AGAIN, reverse("labeling:guideline_detail", args=[rubric]), "refine the guideline")
 
 
 def _not_agreed(entry: Mapping[str, Any]) -> bool:
@@ -135,8 +148,16 @@ def _missing(entry: Mapping[str, Any], minimums: Minimums) -> str:
     return "label chats of both verdicts" if need_of(Decision.STATUS, compared, minimums).met else ""
 
 
+def _missing_briefly(entry: Mapping[str, Any], minimums: Minimums) -> str:
+    """Return the labels that a status needs, by answer; '' if it needs none."""
+    status = need_of(Decision.STATUS, label_counts(entry), minimums)
+    true, false = status.missing(LabelKind.TRUE), status.missing(LabelKind.FALSE)
+    missing = [f"{n} {answer}" for answer, n in (("True", true), ("False", false)) if n]
+    return f"label {' and '.join(missing)}" if missing else ""
+
+
 def _triage(key: str, scope: Scope, run: Run) -> str:
-    """Return the triage page; the matrix below if triage does not cover this report."""
+    """Return the triage page; the matrix of the report if triage does not cover it."""
     if scope.against != CONSENSUS or run.purpose not in EVALUATIONS or run.state not in FINISHED:
         return f"#c-{key}"
     return reverse("alignment:misalignment_list", query={"criterion": key, "run": run.pk})
@@ -156,8 +177,11 @@ def _not_applicable(entry: Mapping[str, Any], scope: Scope) -> Iterator[Step]:
     """Return the step for verdicts of not applicable that count against the status."""
     if (chats := entry["judge_not_applicable"]) and entry["status"] != Status.ALIGNED:
         words = f"read {chats} chat{'' if chats == 1 else 's'} with the verdict not applicable"
+        short = f"read {chats} not applicable"
         args = [scope.run.pk if scope.run else 0, entry["key"]]
-        yield Step(words, reverse("alignment:criterion_report", args=args, query=_part(scope)) + "#matrix")
+        yield Step(
+            words, reverse("alignment:criterion_report", args=args, query=_part(scope)) + "#matrix", short
+        )
 
 
 def _unresolved(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUser) -> Iterator[Step]:

@@ -1,6 +1,6 @@
 """The template context of a report's page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
-from django.utils.text import capfirst
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
 from alignment.comparison.core.outcomes import CELL_ANSWERS, cell_outcome
@@ -17,7 +16,6 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, run_options
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
-from alignment.reports.core.priorities import first_criteria
 from alignment.reports.queries.brief_effect import is_debate
 from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
@@ -26,7 +24,9 @@ from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.label_minimums import label_minimums
 from alignment.reports.queries.next_steps import next_steps, plan_url
+from alignment.reports.queries.report_table import report_table
 from alignment.reports.queries.reports import POLICY
+from alignment.reports.queries.run_trend import trend_of_runs
 from alignment.reports.queries.verdict_notices import verdict_notices
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.consensus.core.dropped import DroppedLabels
@@ -39,7 +39,9 @@ KEPT_WHOLE = "filters are off, and the whole report is shown, until you have lab
 RATERS_OFFERED = 30
 
 
-def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousUser) -> dict[str, Any]:
+def report_page(
+    report: dict[str, Any], scope: Scope, *, user: User | AnonymousUser, query: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the template context of a report's page.
 
     Parameters
@@ -47,15 +49,17 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     report : the report's JSON.
     scope : the run or set, and the filters.
     user : the reader.
+    query : the query string, for tab, order and filters of the rows.
     """
     criteria = criterion_rows(report, scope, user=user)
     offered = run_options(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
     whole = scope_query(replace(scope, split="", topic="", since=None, until=None)) or "."
+    of_runs = run_filters(scope.choice, shown=scope.run, chat_set=scope.chat_set, offered=offered)
+    filters = [*of_runs, *scope_filters(scope)]
     return {
         "report": report | {"criteria": criteria},
-        "groups": _groups(report, criteria),
         "not_averaged": _not_averaged(report, scope),
-        "first_criteria": first_criteria(criteria) if report["judge"] else [],
+        **report_table(report, criteria, query, base=scope_query(scope)),
         "engine_groups": engine_groups(report["engine"]),
         "briefs": briefs_table(report["briefs"], {row["key"]: row["name"] for row in criteria}),
         "debates": is_debate(scope),
@@ -72,10 +76,9 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
         ],
         "is_demo": is_demo(scope),
         "query": scope_query(scope),
-        "filters": [
-            *run_filters(scope.choice, shown=scope.run, chat_set=scope.chat_set, offered=offered),
-            *scope_filters(scope),
-        ],
+        "filters": filters,
+        "scope_words": scope_words(filters),
+        "trend": trend_of_runs(scope, offered, user=user),
         "others": other_runs(offered, shown=scope.run, query=_of_any_run(scope)) if scope.chat_set else [],
         "empty_state": report_state(report, scope, whole_url=whole, judged=bool(offered.runs), user=user),
         "export_url": _export_url(scope),
@@ -208,18 +211,23 @@ def _cells(key: str, scope: Scope) -> dict[str, str]:
     if scope.run is None:
         return {}
     query = scope_query(scope)
-    return {cell: reverse("alignment:cell", args=[scope.run.pk, key, cell]) + query for cell in CELLS}
+    # One look-up of the address for all cells: a report has 240 of them.
+    matrix = reverse("alignment:cell", args=[scope.run.pk, key, CELLS[0]]).removesuffix(f"{CELLS[0]}/")
+    return {cell: f"{matrix}{cell}/{query}" for cell in CELLS}
 
 
-def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    dimensions = {row["key"]: row for row in report["dimensions"]}
-    return [
-        {
-            "dimension": {"key": key, "name": capfirst(key.replace("_", " "))} | dimensions.get(key, {}),
-            "criteria": [row for row in criteria if row["dimension"] == key],
-        }
-        for key in dict.fromkeys(row["dimension"] for row in criteria)
-    ]
+def scope_words(filters: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what the filters choose, in the order of the page; what does not narrow is left out."""
+    words = []
+    for one in filters:
+        if one["name"] in ("set", "run"):
+            continue  # these stand before the others
+        if day := one.get("day"):
+            words.append(f"{one['label'].removeprefix('Chats ')} {day:%-d %b %Y}")
+        for option in one.get("options", ()):
+            if option["selected"] and (option["value"] or one["name"] == "split"):
+                words.append(option["label"] if option["value"] else "all splits")
+    return words
 
 
 def scope_filters(scope: Scope) -> list[dict[str, Any]]:

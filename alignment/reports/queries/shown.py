@@ -9,7 +9,6 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Max
 from django.utils import timezone
 
-from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import ReportNotComputed
 from alignment.comparison.queries.cached_documents import subject_of
 from alignment.comparison.queries.scope import Scope
@@ -87,11 +86,6 @@ def is_large(scope: Scope) -> bool:
     return scope.run is not None and scope.members.count() * len(scope.criteria) > MOST_ANSWERS
 
 
-def is_unfiltered(scope: Scope) -> bool:
-    """Return whether workers keep this report of a run up to date."""
-    return scope.run is not None and scope.against == CONSENSUS and not (scope.split or scope.is_part)
-
-
 def refresh_of(scope: Scope) -> ReportRefresh | None:
     """Return the row of the worker that computes this report."""
     return ReportRefresh.objects.filter(subject=subject_of(scope, Report.Kind.REPORT)).first()
@@ -104,7 +98,7 @@ def is_waiting(refresh: ReportRefresh | None) -> bool:
 
 def _newest_stored(scope: Scope, user: User | AnonymousUser) -> Report | None:
     """Return the newest stored report of a whole run; None if the user may not see it or its form is old."""
-    if not is_unfiltered(scope):
+    if not scope.is_unfiltered:
         return None
     rows = Report.objects.filter(subject=subject_of(scope, Report.Kind.REPORT))
     row = rows.select_related("run__judge", "chat_set").order_by("-pk").first()

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData
-from alignment.reports.core.priorities import first_criteria
+from alignment.reports.core.priorities import by_priority, first_criteria
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared, text_of, urls
 from tests.factories.page_text import words_of
@@ -33,11 +33,11 @@ def test_critical_criteria_stand_before_worse_ones() -> None:
     ) == ["danger", "bad", "few"]
 
 
-def test_the_worst_three_are_shown_and_every_critical_one() -> None:
+def test_the_worst_three_are_shown_and_no_more() -> None:
     worst = [row(f"c{n}", "not_aligned", 0.5 + n / 100) for n in range(5)]
     assert keys(*reversed(worst)) == ["c0", "c1", "c2"]
     critical = [row(f"k{n}", "not_aligned", 0.9, critical=True) for n in range(4)]
-    assert keys(*worst, *critical) == ["k0", "k1", "k2", "k3"]
+    assert keys(*worst, *critical) == ["k0", "k1", "k2"]
 
 
 def test_aligned_and_subjective_criteria_and_those_without_a_status_need_no_look() -> None:
@@ -50,6 +50,19 @@ def test_an_undefined_balanced_accuracy_comes_last() -> None:
     assert keys(row("none", "not_aligned", None), row("low", "not_aligned", 0.6)) == ["low", "none"]
 
 
+def test_the_table_has_the_open_ones_first_and_those_for_information_last() -> None:
+    rows = [
+        row("taste", "not_aligned", 0.5, tier="subjective"),
+        row("fine", "aligned", 0.95),
+        row("safe", "aligned", 0.97, critical=True),
+        row("few", "not_enough_labels", 0.4),
+        row("bad", "not_aligned", 0.6),
+        row("danger", "not_enough_labels", 0.9, critical=True),
+    ]
+    wanted = ["danger", "bad", "few", "safe", "fine", "taste"]
+    assert [one["key"] for one in by_priority(rows)] == wanted
+
+
 # ---------- page ----------
 
 
@@ -58,17 +71,17 @@ def test_the_report_begins_with_them_and_one_next_step_each(compared: Compared, 
     Criterion.objects.filter(key="wrong_fact").update(critical=True)
     answer = lead.get(urls(compared)["report"])
     page = text_of(answer)
-    assert [one["key"] for one in answer.context["first_criteria"]] == ["wrong_fact", "polite", "welcome"]
-    assert page.index('id="first"') < page.index("<h2>Criteria</h2>")
-    first = page.split('id="first"', 1)[1].split("</section>")[0]
+    assert [one["key"] for one in answer.context["next_criteria"]] == ["wrong_fact", "polite", "welcome"]
+    assert page.index('id="next"') < page.index('id="criteria"')
+    first = page.split('id="next"', 1)[1].split("</section>")[0]
     assert first.count("<li>") == 3
-    assert "Wrong fact</a> <small>critical</small>" in first
-    assert first.count("Label ") == 3
+    assert "Wrong fact</b></a> (critical)" in first
+    assert first.count(">Label ") == 3
 
 
 @pytest.mark.django_db
 def test_an_agreement_between_raters_has_no_such_list(compared: Compared, lead: Client) -> None:
-    assert 'id="first"' not in text_of(lead.get(urls(compared)["set"]))
+    assert 'id="next"' not in text_of(lead.get(urls(compared)["set"]))
 
 
 # ---------- the most frequent answer ----------

@@ -37,6 +37,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     lead.get_by_role("link", name=f"Run {compared.run.pk}").click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("Alignment report")
     expect(lead.get_by_label("Notices")).to_contain_text("Labels written for this demo")
+    lead.get_by_role("link", name="Matrices", exact=True).click()
     number = lead.locator("#c-polite td.off a").first
     expect(number).to_contain_text(str(len(missed)))
     number.click()
@@ -74,6 +75,7 @@ def test_the_filter_narrows_the_report_to_a_split(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
     lead.goto(live_server.url + urls(compared)["report"])
+    lead.get_by_text("Change…").click()
     lead.get_by_label("Split").select_option("dev")
     lead.get_by_label("Ground truth").select_option("rater:cleo")
     lead.get_by_role("button", name="Show", exact=True).click()
@@ -86,6 +88,7 @@ def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
     lead.goto(live_server.url + urls(compared)["report"])
+    lead.locator("summary.scope").press("Enter")
     lead.locator("select[name=engine]").focus()
     lead.keyboard.press("o")  # the select's own: outside
     for _ in range(3):  # version, run, split

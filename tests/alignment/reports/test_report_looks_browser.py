@@ -113,12 +113,14 @@ def test_on_paper_folded_topics_are_named_and_next_steps_are_not(
 def test_every_control_is_reached_by_tab_and_shows_where_one_is(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
-    lead.goto(live_server.url + urls(compared)["report"])
     reached: dict[str, bool] = {}
-    for _ in range(lead.locator("a[href], select, input, button, summary, [tabindex='0']").count() + 20):
-        lead.keyboard.press("Tab")
-        name, seen = lead.evaluate(FOCUSED)
-        reached[name] = seen or reached.get(name, False)  # a day has stops of its own, each with its mark
+    for tab in ("criteria", "matrices"):
+        lead.goto(f"{live_server.url}{urls(compared)['report']}?tab={tab}")
+        lead.get_by_text("Change…").click()
+        for _ in range(lead.locator("a[href], select, input, button, summary, [tabindex='0']").count() + 20):
+            lead.keyboard.press("Tab")
+            name, seen = lead.evaluate(FOCUSED)
+            reached[name] = seen or reached.get(name, False)  # a day has stops of its own, each with its mark
     cells = [f"{urls(compared)['report']}polite/{cell}/" for cell in ("tp", "fn", "fp", "tn")]
     filters = ("set", "engine", "version", "run", "split", "against", "topic", "since", "until")
     assert {*filters, *cells, "days"} <= set(reached)
@@ -129,10 +131,12 @@ def test_back_shows_the_report_of_before_and_its_filters(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
     lead.goto(live_server.url + urls(compared)["report"])
+    lead.get_by_text("Change…").click()
     lead.get_by_label("Split").select_option("dev")
     lead.get_by_label("Chats since").fill("2001-01-01")
     lead.get_by_role("button", name="Show", exact=True).click()
     expect(lead.get_by_label("Split")).to_have_value("dev")
+    lead.get_by_text("Change…").click()
     lead.get_by_label("Split").select_option("train")  # and not shown
     lead.go_back()
     expect(lead.locator(".facts")).to_contain_text("200 chats")
@@ -148,6 +152,7 @@ def test_a_page_that_the_browser_had_kept_alive_forgets_what_was_chosen_and_not_
 ) -> None:
     """A restored page is not loaded again; this test sends the event that Chromium would send."""
     lead.goto(live_server.url + urls(compared)["report"])
+    lead.get_by_text("Change…").click()
     lead.get_by_label("Split").select_option("dev")
     lead.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     expect(lead.get_by_label("Split")).to_have_value("")

@@ -298,8 +298,8 @@ def test_what_a_row_leaves_out_is_named_and_leads_to_all_of_it(compared: Compare
         1,
     )
     shown = text_of(lead.get(urls(compared)["report"]))
-    assert '<dt>Refused</dt><dd><a href="#left-polite">2</a>' in shown
-    assert 'id="left-polite"' in shown
+    assert "<dt>Refused</dt><dd>2</dd>" in shown
+    assert "?tab=excluded#left-polite" in shown and 'id="left-polite"' in shown
     words = [step.words for step in row["next_steps"]]
     assert words[-2:] == ["see why 4 chats have no verdict", "adjudicate 1 unresolved chat"]
 

@@ -19,7 +19,7 @@ def test_a_part_without_chats_says_so_and_leads_back_to_all(compared: Compared, 
     page = lead.get(urls(compared)["report"] + "?since=2001-01-01&until=2001-01-02&against=each-rater")
     assert "No chats match" in words_of(page)
     assert page.context["headline"] == "No chats to compare."
-    assert "Status and next step" not in words_of(page)
+    assert "Next step" not in words_of(page)
     assert page.context["empty_state"].url == "?against=each-rater"
 
 
