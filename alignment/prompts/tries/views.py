@@ -201,7 +201,7 @@ def _context(
     # The fields show what was chosen, or the usual numbers.
     blank = BenchForm(None, criterion=criterion, user=author)
     chosen = {name: form[name].value() for name in ("profile", "budget_usd") if form[name].value()}
-    blank.initial |= {"base": prompt.base.number, **form.counts(), **chosen}
+    blank.initial.update(base=prompt.base.number, **form.counts(), **chosen)
     return {
         "criterion": criterion,
         "form": blank,

@@ -29,5 +29,5 @@ def verdicts_counted(run_ids: Collection[int]) -> dict[int, dict[str, int]]:
             no_verdict=Count("id", filter=~Q(state=Verdict.State.READ)),
         )
     )
-    found = {row["run"]: {name: row[name] for name in NONE} for row in counts}
+    found = {run: dict(zip(NONE, numbers, strict=True)) for run, *numbers in counts.values_list("run", *NONE)}
     return {pk: found.get(pk, NONE) for pk in run_ids}

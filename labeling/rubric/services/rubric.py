@@ -125,20 +125,15 @@ def _apply(row: Criterion, fields: dict[str, object]) -> bool:
 def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
     """Add a new version where text or rule changed; existing labels keep their version."""
     newest = row.versions.order_by("number").last()
-    text = {
-        "question": spec.question,
-        "definition": spec.definition,
-        "passes_when": spec.passes_when,
-        "allow_na": spec.allow_na,
-    }
-    text |= {name: getattr(newest, name, "") for name in WORDS_FOR_RATERS} | dict(spec.words_for_raters)
+    rule = {name: bool(getattr(spec, name)) for name in RULE}
+    texts = {"question": spec.question, "definition": spec.definition}
+    texts |= {name: getattr(newest, name, "") for name in WORDS_FOR_RATERS} | dict(spec.words_for_raters)
     if newest is not None:
-        if all(getattr(newest, name) == value for name, value in text.items()):
+        if all(getattr(newest, name) == value for name, value in (texts | rule).items()):
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    rule = {name: bool(text.pop(name)) for name in RULE}
-    version_add(criterion=row, texts=text, rule=rule, reason=_reason(source), by=None)
+    version_add(criterion=row, texts=texts, rule=rule, reason=_reason(source), by=None)
     return True
 
 

@@ -36,7 +36,13 @@ def test(golden: ChatSet) -> RegressionTest:
     """It passed."""
     choice = RegressionChoice(golden, "dev", JudgeSpec("direct"), policy_in_force(), on_worker=False)
     started = prompt_test_start(candidate=PromptVersion.objects.get(number=2), choice=choice)
-    body = {"gate": "pass", "reasons": [], "more_labels": None, "criteria": [], "pooled": None}
+    body: dict[str, Any] = {
+        "gate": "pass",
+        "reasons": [],
+        "more_labels": None,
+        "criteria": [],
+        "pooled": None,
+    }
     decided = RegressionTest.objects.filter(pk=started.pk)
     decided.update(state="done", result="pass", body=body, finished_at=timezone.now())
     return decided.get()

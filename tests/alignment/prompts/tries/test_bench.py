@@ -102,7 +102,7 @@ def test_a_link_makes_the_page_pin_its_chats_once(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     first, second = pks("c-03", "c-04")
-    page = text_of(author.get(EDIT, {"pin": [first, f"{second},nonsense"], "base": "1"}))
+    page = text_of(author.get(EDIT, {"pin": [str(first), f"{second},nonsense"], "base": "1"}))
     for chat in (first, second):
         assert f'<input type="hidden" name="chat" value="{chat}">' in page
     assert not PinnedChat.objects.exists()
