@@ -109,7 +109,7 @@ def test_the_page_of_the_chat_leads_back(compared: Compared, lead: Client, later
 
 def test_the_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client, later: Run) -> None:
     with CaptureQueriesContext(connection) as few:
-        lead.get(flips_url(later))
+        lead.get(flips_url(later, f"?with={compared.run.pk}"))
     add_chats(compared, to=200)
     more = run_of(a_version(polite()), compared.chat_set, wrong=WRONG)
     Run.objects.update(finished_at=timezone.now())

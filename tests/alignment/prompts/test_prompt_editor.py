@@ -99,7 +99,7 @@ def test_it_starts_from_the_newest_draft_until_a_newer_version_is_released(
     assert panes(answer)["tone"] == "Calm."
     assert '<option value="2" selected>' in text_of(answer)
     prompt_promote(version=saved(criterion, f"{TEXT}More."), reason="Better")
-    assert "Calm.More." in panes(author.get(EDIT))["tone"]
+    assert panes(author.get(EDIT))["tone"] == "Calm.\nMore."
 
 
 def test_a_restored_version_can_be_edited_at_once(criterion: Criterion, author: Client) -> None:

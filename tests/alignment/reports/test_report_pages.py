@@ -172,7 +172,7 @@ def test_split_and_ground_truth_stay_on_the_way(compared: Compared, lead: Client
     assert listed.context["report_url"].endswith(query)
     first = lead.get(listed.context["items"][0].url)
     assert first.status_code == 200
-    assert first.context["report_url"].endswith(query)
+    assert first.context["run_url"].endswith(query)
 
 
 def test_a_cell_is_listed_in_pages_that_keep_their_query(compared: Compared, lead: Client) -> None:

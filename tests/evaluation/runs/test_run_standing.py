@@ -86,6 +86,7 @@ def test_test_runs_and_tries_are_listed_apart(lead: Client, rubric: Rubric, chat
     assert 'href="?purpose=tests" aria-current="true"' in lead.get(LIST + "?purpose=confirm").content.decode()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_verdicts_are_counted_when_the_run_ends(settings: Settings) -> None:
     workspace("polite", chats=2)
     with answering(settings, always(True)):
