@@ -213,7 +213,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=409),
     ),
     # ---- prompt editor
-    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0}, says=200)),
+    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0})),
     "alignment:prompt_start": (post(AUTHORS),),
     "alignment:prompt_discard": (post(AUTHORS),),
     "alignment:prompt_findings": LOOK,

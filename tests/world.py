@@ -152,13 +152,10 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     held = stored_misalignment(desk.criteria[0], desk.chats[3], run, by=lead, text=CANARY)
     for subject in (f"disagreement:{row}", f"disagreement:{held}"):
         Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
-    item = InboxItem.objects.create(
-        user=lead, kind="assigned", subject=f"disagreement:{row}", by=users["author"], at=timezone.now()
-    )
     return {
         "subject": f"disagreement:{row}",
         "held_thread": f"disagreement:{held}",
-        "item_id": item.pk,
+        "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,
         "request_id": asked.pk,
         "certificate_id": stored_certificate(run, by=lead, split="dev").pk,
         "misalignment_id": row,
@@ -183,6 +180,10 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
+
+
+def _inbox_item(user: User, subject: str, *, by: User) -> InboxItem:
+    return InboxItem.objects.create(user=user, kind="assigned", subject=subject, by=by, at=timezone.now())
 
 
 def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:

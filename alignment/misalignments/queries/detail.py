@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from alignment.chat_detail.queries.page import labels_and_adjudication
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
-from alignment.misalignments.queries.misalignment_list import hidden_runs, misalignments_listed
+from alignment.misalignments.queries.misalignment_list import misalignments_shown
 from alignment.misalignments.queries.triage import newest_verdict, triage_form
 from alignment.models.misalignments import Misalignment
 from common.inbox.subjects import Subject
@@ -21,7 +21,7 @@ def misalignment_subjects(ids: Collection[int], user: User) -> dict[int, Subject
     """Return those of these disagreements that the user may open; the page is the chat in its newest run."""
     if not user.has_perm("labeling.see_judge"):
         return {}
-    shown = misalignments_listed(user=user, without=hidden_runs(user=user)).filter(pk__in=ids)
+    shown = misalignments_shown(user=user).filter(pk__in=ids)
     rows = shown.select_related("chat", "criterion").defer("chat__messages", "chat__metadata")
     return {
         row.pk: Subject(
