@@ -84,6 +84,12 @@ urlpatterns = [
         name="suggestion_act",
     ),
     path("criteria/<str:key>/redesign/", redesigns.redesign, name="redesign"),
+    path("criteria/<str:key>/redesign/propose/", redesigns.redesign_proposed, name="redesign_propose"),
+    path(
+        "criteria/<str:key>/redesign/<int:proposal_id>/refuse/",
+        redesigns.redesign_refused,
+        name="redesign_refuse",
+    ),
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/state/", reports.report_state, name="report_state"),

@@ -36,6 +36,8 @@ class InboxItem(models.Model):
         MENTIONED = "mentioned", "Mentioned"
         ANSWERED = "answered", "Answered"
         RELEASE = "release", "Release asked"
+        REDESIGN = "redesign", "Redesign proposed"
+        WORDING = "wording", "Confirm the wording"
         FINISHED = "finished", "Job finished"
         PAUSED = "paused", "Run paused"
 

@@ -361,6 +361,9 @@ INBOX_SUBJECTS = {
     "criterion": "labeling.rubric.queries.criteria.criterion_subjects",
     "run": "evaluation.runs.queries.runs.run_subjects",
     "disagreement": "alignment.misalignments.queries.detail.misalignment_subjects",
+    "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
+    "text": "labeling.rubric.queries.versions.text_subjects",
+    "guideline": "labeling.rubric.queries.versions.guideline_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
 # Where the inbox sends e-mail, as EMAIL_URL (smtp+tls://user:password@host:587); without it there is none.

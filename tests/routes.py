@@ -236,6 +236,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
     # ---- runs
+    "alignment:redesign_propose": (post(AUTHORS, {"note": "It asks two things."}),),
+    "alignment:redesign_refuse": (post(LEADS, {"reason": "It asks one."}),),
     "alignment:redesign": (
         get(LEADS),
         get(LEADS, query={"kind": "split"}),

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest, ReleaseRequest
+from alignment.models.requests import RedesignProposal
 from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
@@ -157,6 +158,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "held_thread": f"disagreement:{held}",
         "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,
         "request_id": asked.pk,
+        "proposal_id": _proposal(desk, users["author"]).pk,
         "certificate_id": stored_certificate(run, by=lead, split="dev").pk,
         "misalignment_id": row,
         "held_misalignment": held,
@@ -180,6 +182,11 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
+
+
+def _proposal(desk: Desk, author: User) -> RedesignProposal:
+    note = f"{CANARY}-proposal"
+    return RedesignProposal.objects.create(criterion=desk.criteria[0], note=note, by=author)
 
 
 def _inbox_item(user: User, subject: str, *, by: User) -> InboxItem:

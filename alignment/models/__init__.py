@@ -1,4 +1,4 @@
-"""Tables of reports, certificates, disagreements, pins, tests and suggestions; import submodules."""
+"""Tables of reports, certificates, disagreements, pins, tests, requests, suggestions; import submodules."""
 
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates
@@ -6,4 +6,5 @@ from alignment.models import misalignments as misalignments
 from alignment.models import pins as pins
 from alignment.models import regressions as regressions
 from alignment.models import reports as reports
+from alignment.models import requests as requests
 from alignment.models import suggestions as suggestions

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from alignment.models.requests import RequestToLeads
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
@@ -140,8 +141,8 @@ class RegressionTest(models.Model):
         return self.split in ("", Split.HOLDOUT)
 
 
-class ReleaseRequest(models.Model):
-    """An author's request to release a tested candidate, and a lead's answer."""
+class ReleaseRequest(RequestToLeads):
+    """An author's request to release a tested candidate."""
 
     class Answer(models.TextChoices):
         OPEN = "open", "Open"
@@ -150,13 +151,7 @@ class ReleaseRequest(models.Model):
         MORE_LABELS = "more_labels", "More labels needed"
 
     regression = models.ForeignKey(RegressionTest, on_delete=models.PROTECT, related_name="requests")
-    note = models.TextField(blank=True, default="")
-    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
     answer = models.CharField(max_length=11, choices=Answer.choices, default=Answer.OPEN)
-    reason = models.TextField(blank=True, default="")
-    answered_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    answered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

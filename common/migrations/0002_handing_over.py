@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
             name='InboxItem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('assigned', 'Assigned'), ('mentioned', 'Mentioned'), ('answered', 'Answered'), ('release', 'Release asked'), ('finished', 'Job finished'), ('paused', 'Run paused')], max_length=10)),
+                ('kind', models.CharField(choices=[('assigned', 'Assigned'), ('mentioned', 'Mentioned'), ('answered', 'Answered'), ('release', 'Release asked'), ('redesign', 'Redesign proposed'), ('wording', 'Confirm the wording'), ('finished', 'Job finished'), ('paused', 'Run paused')], max_length=10)),
                 ('subject', models.CharField(max_length=60)),
                 ('at', models.DateTimeField()),
                 ('read_at', models.DateTimeField(blank=True, null=True)),

@@ -19,6 +19,7 @@ from alignment.prompts.queries.versions import (
     waiting_of,
     with_figures,
 )
+from alignment.prompts.redesign.queries import redesign_proposals
 from alignment.regression.queries.holdout_access import holdout_uses
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
@@ -46,6 +47,7 @@ def criterion_page(
         "version": version,
         "lineage": lineage_of(criterion),
         "people": accounts_with("edit_prompts"),
+        "proposals": redesign_proposals(criterion),
         "champion": champion,
         "page_obj": _page(rows, page),
         "waiting": waiting_of(rows),

@@ -1,4 +1,4 @@
-"""Redesigning a criterion: retire, replace, split or merge it, or bring it back."""
+"""Redesigning a criterion: propose it; retire, replace, split or merge it, or bring it back."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 from django.utils.text import get_text_list
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
+from alignment.models.requests import RedesignProposal
 from alignment.prompts.redesign.forms import ConfirmForm, Questions
-from alignment.prompts.redesign.queries import open_tests, redesign_preview
-from alignment.prompts.redesign.services import redesign_carry_out
+from alignment.prompts.redesign.queries import open_tests, redesign_preview, redesign_proposals
+from alignment.prompts.redesign.services import redesign_carry_out, redesign_propose, redesign_refuse
 from common.access import permission_or_404
-from common.problems import FieldProblem
+from common.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.rubric.core.redesign import KINDS, Kind, Redesign
@@ -46,11 +47,41 @@ def redesign(request: HttpRequest, key: str) -> HttpResponse:
         "others": others,
         "olds": olds,
         "tests": open_tests(criteria=olds),
+        "proposals": redesign_proposals(criterion),
     }
     kind = next((one for one in KINDS if one == request.GET.get("kind")), None)
     if kind is None or (kind == "merge" and len(olds) == 1):
         return render(request, PAGE, context | {"choose": kind or "kind"})
     return _steps(request, kind, olds, context | {"kind": kind})
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def redesign_proposed(request: HttpRequest, key: str) -> HttpResponse:
+    """Propose a redesign to the leads."""
+    criterion = get_object_or_404(Criterion, key=key)
+    try:
+        redesign_propose(criterion=criterion, note=request.POST.get("note", ""), by=cast(User, request.user))
+    except InputProblem as problem:
+        messages.error(request, f"Not proposed: {problem}.")
+    else:
+        messages.success(request, "Proposed. The leads have it in their inbox; you get the answer in yours.")
+    return redirect("alignment:criterion_detail", key)
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_POST
+def redesign_refused(request: HttpRequest, key: str, proposal_id: int) -> HttpResponse:
+    """Refuse a proposed redesign with a reason."""
+    row = get_object_or_404(RedesignProposal, pk=proposal_id, criterion__key=key)
+    try:
+        reason = request.POST.get("reason", "")
+        redesign_refuse(proposal=row, reason=reason, by=cast(User, request.user))
+    except InputProblem as problem:
+        messages.error(request, f"Not answered: {problem}.")
+    else:
+        messages.success(request, f"Answered. {row.by} finds it in the inbox.")
+    return redirect("alignment:criterion_detail", key)
 
 
 def _others(criterion: Criterion) -> list[Criterion]:

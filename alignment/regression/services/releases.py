@@ -4,6 +4,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest, ReleaseRequest
+from alignment.models.requests import LONGEST
 from alignment.regression.queries.candidate_tests import override_reasons
 from alignment.regression.queries.policy_page import policy_revised
 from alignment.regression.queries.prompt_errors import prompt_problem
@@ -21,7 +22,6 @@ from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import accounts_with
 from labeling.people.services.audit import audit
 
-LONGEST = 4_000  # characters of a note or a reason
 Answer = ReleaseRequest.Answer
 
 
@@ -192,6 +192,5 @@ def _requests_released(test: RegressionTest, *, by: User) -> None:
 
 
 def _answered(row: ReleaseRequest, answer: str, *, reason: str, by: User) -> None:
-    row.answer, row.reason, row.answered_by, row.answered_at = answer, reason, by, timezone.now()
-    row.save(update_fields=["answer", "reason", "answered_by", "answered_at"])
+    row.store_answer(answer, reason=reason, by=by)
     inbox_add(users=[row.by], kind=Kind.ANSWERED, subject=f"release:{row.pk}", by=by)

@@ -1,10 +1,14 @@
 """Versions of texts for raters and differences between two of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from django.urls import reverse
+
 from common.diff import Part, word_diff
+from common.inbox.subjects import Subject
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 
 Version = TypeVar("Version", RubricGuideline, CriterionVersion)
@@ -35,6 +39,29 @@ def guideline_versions(*, rubric: Rubric) -> list[RubricGuideline]:
 def criterion_versions(*, criterion: Criterion) -> list[CriterionVersion]:
     """Return all versions of a criterion, newest first."""
     return list(criterion.versions.select_related("created_by", "wording_by").order_by("-number"))
+
+
+def text_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these versions of criterion texts that the user may open."""
+    rows = CriterionVersion.objects.filter(pk__in=ids).select_related("criterion")
+    urls = [(row, reverse("labeling:criterion_text", args=[row.criterion.key])) for row in rows]
+    return {row.pk: _subject(row, row.criterion.name, url) for row, url in urls if _writes(user)}
+
+
+def guideline_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
+    """Return those of these versions of guidelines that the user may open."""
+    rows = RubricGuideline.objects.filter(pk__in=ids).select_related("rubric")
+    urls = [(row, reverse("labeling:guideline_detail", args=[row.rubric_id])) for row in rows]
+    return {row.pk: _subject(row, row.rubric.name, url) for row, url in urls if _writes(user)}
+
+
+def _writes(user: User) -> bool:
+    return user.has_perm("labeling.edit_prompts")
+
+
+def _subject(row: CriterionVersion | RubricGuideline, name: str, url: str) -> Subject:
+    people = (row.created_by_id,) if row.created_by_id else ()
+    return Subject(title=f"texts for raters of {name}, version {row.number}", url=url, people=people)
 
 
 @dataclass(frozen=True, slots=True)

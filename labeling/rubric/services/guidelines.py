@@ -10,7 +10,7 @@ from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGu
 from labeling.people.services.audit import audit
 from labeling.rubric.core.meaning import Change
 from labeling.rubric.queries.guidelines import guideline_in_force
-from labeling.rubric.services.versions import RULE, claim_of, version_add
+from labeling.rubric.services.versions import RULE, ask_leads, claim_of, version_add
 from labeling.rubric.services.wording import rubric_means_anew
 
 
@@ -62,6 +62,8 @@ def guideline_write(
         wording=claim.wording,
         wording_by=claim.confirmed_by,
     )
+    if claim.asked:
+        ask_leads(f"guideline:{row.pk}", by=by)
     anew = rubric_means_anew(guideline=row, by=by) if meaning == "new" else 0
     audit(
         actor=by,

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.inbox.services import Kind, inbox_add
 from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline, TextVersion
+from labeling.people.queries.visibility import accounts_with
 from labeling.people.services.audit import audit
 from labeling.rubric.core.meaning import Change, TextMeaning, next_meaning
 from labeling.rubric.core.rubric import version_hash
@@ -36,6 +38,11 @@ def claim_of(change: Change, by: User | None) -> Claim:
         return Claim(change)
     may = by is None or by.has_perm("labeling.manage_labeling")
     return Claim(change, confirmed_by=by if may else None, asked=not may)
+
+
+def ask_leads(subject: str, *, by: User | None) -> None:
+    """Tell the leads that they are to confirm a change of wording."""
+    inbox_add(users=accounts_with("manage_labeling"), kind=Kind.WORDING, subject=subject, by=by)
 
 
 def version_add(
@@ -77,6 +84,8 @@ def version_add(
         **rule,
     )
     consensus_follow(version=row)
+    if claim.asked:
+        ask_leads(f"text:{row.pk}", by=by)
     if earlier:
         _log(new=row, old=earlier[-1])
     return row

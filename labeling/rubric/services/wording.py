@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
+from common.inbox.services import Kind, inbox_add
 from labeling.consensus.services.consensus import consensus_recount
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline, TextVersion
@@ -41,6 +42,7 @@ def criterion_wording_decide(*, version: CriterionVersion, only_wording: bool, b
     versions.filter(number__gte=row.number, meaning=row.meaning).update(meaning=meaning)
     row.meaning = meaning
     _decide(row, only_wording, by, criterion=row.criterion.key)
+    _tell(row, f"text:{row.pk}", by)
     consensus_recount(criterion_ids=[row.criterion_id])
     return row
 
@@ -57,6 +59,7 @@ def guideline_wording_decide(*, version: RubricGuideline, only_wording: bool, by
     anew = 0 if only_wording else rubric_means_anew(guideline=row, by=by)
     detail = {"criteria_with_new_meaning": anew} if anew else {}
     _decide(row, only_wording, by, rubric=row.rubric.name, **detail)
+    _tell(row, f"guideline:{row.pk}", by)
     return row
 
 
@@ -77,6 +80,12 @@ def _decide(row: TextVersion, only_wording: bool, by: User, **detail: object) ->
         number=row.number,
         reason=row.reason,
     )
+
+
+def _tell(row: TextVersion, subject: str, by: User) -> None:
+    """Tell the author of a text what the lead decided."""
+    if row.created_by is not None:
+        inbox_add(users=[row.created_by], kind=Kind.ANSWERED, subject=subject, by=by)
 
 
 def rubric_means_anew(*, guideline: RubricGuideline, by: User | None) -> int:

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from common.models import InboxItem
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -125,6 +126,23 @@ def test_what_an_author_calls_wording_is_a_new_question_until_a_lead_confirms_it
     assert counting(desk.criteria[0]) == 3
     event = AuditEvent.objects.get(verb="wording only confirmed")
     assert (event.actor, event.detail["number"], event.detail["reason"]) == (lead_user, 2, "Clearer")
+
+
+def test_the_leads_find_the_question_in_their_inbox_and_the_author_the_answer(
+    desk: Desk, client: Client, lead_user: User, otto: User
+) -> None:
+    row = rewrite(desk.criteria[0], otto, "wording", question="Is it polite, so?")
+    guideline = guideline_write(
+        rubric=desk.rubric, text="Read twice.", reason="Clearer", base=0, by=otto, meaning="wording"
+    )
+    client.force_login(lead_user)
+    inbox = words_of(client.get(reverse("inbox")))
+    assert f"texts for raters of {desk.criteria[0].name}, version 2" in inbox
+    assert f"texts for raters of {desk.rubric.name}, version 1" in inbox
+    criterion_wording_decide(version=row, only_wording=False, by=lead_user)
+    guideline_wording_decide(version=guideline, only_wording=True, by=lead_user)
+    answered = InboxItem.objects.filter(user=otto, kind="answered").values_list("subject", flat=True)
+    assert set(answered) == {f"text:{row.pk}", f"guideline:{guideline.pk}"}
 
 
 def test_a_confirmed_wording_takes_later_versions_along(desk: Desk, lead_user: User, otto: User) -> None:
