@@ -85,6 +85,7 @@ def test_items_are_triaged_by_keyboard_and_the_focus_stays(triage: Page) -> None
 
 
 def test_a_small_run_is_scanned_when_the_page_is_opened(triage: Page, live_server: LiveServer) -> None:
+    expect(triage.locator("#thread")).to_be_visible()
     for model in (Sighting, MisalignmentCount, Misalignment):
         model._default_manager.all().delete()
     triage.goto(live_server.url + LIST)
