@@ -164,7 +164,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
     run, scope = run_and_scope(request, run_id)
     criterion = get_object_or_404(Criterion, key=key)
     text = criterion.versions.latest("number")
-    if cell not in CELLS or scope.each_rater:
+    if cell not in (*CELLS, cells.DISAGREEMENTS) or scope.each_rater:
         raise Http404
     places = cells.cell_places(scope, key, cell, request.user)
     context = _chat_list(request, scope, run, places)

@@ -32,6 +32,7 @@ CELL_CODES = {
 OPEN_CODES = {"open_true": HumanCode.TRUE, "open_false": HumanCode.FALSE}
 NAMES = [*CELL_CODES, *OPEN_CODES]
 DIFFER, AGREE = ("fn", "fp"), ("tp", "tn")
+DISAGREEMENTS = "disagreements"  # both cells of a criterion in which judge and raters differ
 BODY_VERSION = 2
 EXCERPT = 160
 
@@ -101,9 +102,9 @@ class Places:
 
 
 def cell_places(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> Places:
-    """List the chats of one cell of a criterion's matrix."""
+    """List the chats of one cell of a criterion's matrix, or of both where judge and raters differ."""
     scope = replace(scope, only=key)
-    return _shown(scope, cached_cells(scope), (cell,), user)
+    return _shown(scope, cached_cells(scope), DIFFER if cell == DISAGREEMENTS else (cell,), user)
 
 
 def no_verdict_places(scope: Scope, key: str, user: User | AnonymousUser) -> Places:

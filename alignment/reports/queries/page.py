@@ -17,7 +17,7 @@ from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_f
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import scope_summary
 from alignment.reports.queries.brief_effect import is_debate
-from alignment.reports.queries.chat_lists import AGREE, OPEN_CODES
+from alignment.reports.queries.chat_lists import AGREE, DISAGREEMENTS, OPEN_CODES
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import briefs_table, engine_groups
 from alignment.reports.queries.headline import headline
@@ -103,6 +103,8 @@ def cell_title(cell: str, *, passes_when: bool) -> str:
     >>> cell_title("open_true", passes_when=False)
     'raters failed, judge without True or False'
     """
+    if cell == DISAGREEMENTS:
+        return cell
     if cell in OPEN_CODES:
         raters = "passed" if (cell == "open_true") is passes_when else "failed"
         return f"raters {raters}, judge without True or False"
@@ -213,7 +215,8 @@ def _cells(key: str, scope: Scope) -> dict[str, str]:
     query = scope_query(scope)
     # One look-up of the address for all cells: a report has 240 of them.
     matrix = reverse("alignment:cell", args=[scope.run.pk, key, CELLS[0]]).removesuffix(f"{CELLS[0]}/")
-    return {cell: f"{matrix}{cell}/{query}" for cell in CELLS}
+    cells = CELLS if scope.each_rater else (*CELLS, DISAGREEMENTS)
+    return {cell: f"{matrix}{cell}/{query}" for cell in cells}
 
 
 def scope_words(filters: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -22,6 +22,7 @@ from alignment.reports.core.table_view import (
     shared_sentences,
     shown_status,
 )
+from alignment.reports.queries.chat_lists import DISAGREEMENTS
 from alignment.reports.queries.next_steps import Step
 from alignment.reports.queries.reports import POLICY
 
@@ -146,9 +147,11 @@ def _placed(row: Row, to: Addresses) -> dict[str, Any]:
 
 
 def _disagreements_url(row: Row, to: Addresses) -> str:
-    """Return the address of the chats if all are in one cell of the matrix, else of the matrix."""
-    if len(row["differing_cells"]) == 1:
-        return str(row["cells"][row["differing_cells"][0]])
+    """Return the address of the chats, or of the matrix where each rater is compared."""
+    differing = row["differing_cells"]
+    cell = differing[0] if len(differing) == 1 else DISAGREEMENTS
+    if cell in row["cells"]:
+        return str(row["cells"][cell])
     return to.to(f"c-{row['key']}", tab="matrices", open="")
 
 

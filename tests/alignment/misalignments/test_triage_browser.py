@@ -12,7 +12,7 @@ from alignment.models.misalignments import Misalignment
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import Role
 from tests.browsing import assert_fine, watch
-from tests.factories.compared_runs import Compared, cell_url, chat_url
+from tests.factories.compared_runs import Compared, chat_url
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.rater_quality import polite
 from tests.factories.rating_screen import sign_in
@@ -48,9 +48,10 @@ def test_from_a_number_to_the_message_in_three_clicks_and_triaged_there_by_one_k
     browser_of_lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
     page, counts = browser_of_lead, browser_of_lead.locator("#triage-counts")
-    cell = cell_url(compared, "polite", "fn")
     page.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/")
-    page.locator(f'a[href="{cell}"]').first.click()
+    page.get_by_role("link", name=re.compile("disagreements, polite", re.IGNORECASE)).click()
+    expect(page.locator(".disc").first).to_be_visible()
+    listed = page.url
     page.locator(".disc .meta a").first.click()
     page.locator(".sides a.t").first.click()
     expect(page.locator(".turn:target")).to_be_in_viewport()
@@ -64,7 +65,7 @@ def test_from_a_number_to_the_message_in_three_clicks_and_triaged_there_by_one_k
     page.get_by_role("link", name="← Back to the chat").click()
     expect(page.locator(".causes [aria-pressed=true]")).to_have_text("Judge wrong 1")
     page.get_by_role("link", name="← Back to the list of chats").click()
-    expect(page).to_have_url(live_server.url + cell)
+    expect(page).to_have_url(listed)
 
 
 def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
@@ -98,11 +99,13 @@ def test_an_unsaved_change_keeps_the_reader_on_the_page(
     page.keyboard.press("4")
     expect(page.locator("#trouble")).to_contain_text("Your change is kept on this page and sent again")
     page.keyboard.press("n")
-    expect(page).to_have_url(re.compile(f"/chats/{compared.chat(5).pk}/"))
+    expect(page.locator("#saving")).to_have_text("Not saved yet: stay on this page until it is")
     page.unroute("**/api/misalignments/**")
     saved(page, "Saved: Knowledge missing")
+    expect(page).to_have_url(re.compile(f"/chats/{compared.chat(5).pk}/"))
     assert item_on(5).cause == "knowledge"
-    console.clear()  # the browser tells of the request that was cut
+    page.evaluate("null")  # lets the browser's messages arrive
+    console.clear()  # it tells of the request that was cut
 
 
 def test_several_disagreements_are_marked_assigned_and_undone_at_once(
@@ -144,7 +147,7 @@ def test_a_conflict_in_a_bulk_change_is_told_and_the_others_are_saved(
 
 
 def test_selected_chats_go_to_a_set_and_beside_the_prompt(
-    browser_of_lead: Page, live_server: LiveServer
+    browser_of_lead: Page, live_server: LiveServer, console: list[str]
 ) -> None:
     page = browser_of_lead
     page.goto(f"{live_server.url}{LIST}?criterion=polite")
@@ -156,6 +159,7 @@ def test_selected_chats_go_to_a_set_and_beside_the_prompt(
     dialog.get_by_label("Name of the new set").fill("calibration")
     dialog.get_by_role("button", name="Add to the set").click()
     expect(dialog.get_by_role("alert")).to_contain_text("There is a set")
+    assert len(console) == 1 and "400" in console.pop()
     dialog.get_by_label("Name of the new set").fill("Hard chats")
     dialog.get_by_role("button", name="Add to the set").click()
     saved(page, "Added 3 chats to Hard chats")

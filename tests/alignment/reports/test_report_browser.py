@@ -1,5 +1,6 @@
 """A lead in a real browser, from the sign-in to a disagreeing chat; accessibility and CSP of every page."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -46,7 +47,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     lead.locator("article.disc a").nth(1).click()
 
     n = missed[1]
-    expect(lead.locator(".facts")).to_contain_text(f"chat-{n}")
+    expect(lead.locator(".crumbs")).to_contain_text(f"chat-{n}")
     expect(lead.locator("#m1")).to_contain_text(f"Where is order {n}?")
     cards = lead.locator(".label-cards article")
     expect(cards).to_have_count(3)
@@ -54,7 +55,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
         expect(cards.nth(place)).to_contain_text(name)
         expect(cards.nth(place)).to_contain_text(f"{name} on polite: see m2")
     expect(cards.first).to_contain_text("True")
-    expect(lead.locator("#verdict h3")).to_contain_text("False")
+    expect(lead.get_by_role("heading", name=re.compile("^Verdict"))).to_contain_text("False")
     expect(lead.locator("#verdict .md")).to_contain_text(f"The judge on polite of chat {n}")
     expect(lead.locator("tr.cur")).to_contain_text("false alarm")
 
@@ -65,7 +66,7 @@ def test_next_and_a_cited_turn_can_be_followed(
     differing = [n for n in range(1, 41) if HUMAN["polite"](n) != JUDGE["polite"](n)]
     lead.goto(live_server.url + chat_url(compared, differing[0]))
     lead.get_by_role("link", name="Next disagreement").click()
-    expect(lead.locator(".facts")).to_contain_text(f"chat-{differing[1]}")
+    expect(lead.locator(".crumbs")).to_contain_text(f"chat-{differing[1]}")
     lead.locator("#verdict .md a").first.click()
     assert lead.url.endswith("#m2")
     expect(lead.locator("#m2")).to_be_in_viewport()

@@ -116,7 +116,11 @@ def test_the_number_of_disagreements_leads_to_its_chats(compared: Compared, lead
     found = {one["key"]: one for one in page.context["rows"]}
     assert found["welcome"]["differing_cells"] == ["fn"]  # people never answer False there
     assert found["welcome"]["disagreements_url"] == found["welcome"]["cells"]["fn"]
-    assert found["polite"]["disagreements_url"] == "?tab=matrices#c-polite"
+    polite = found["polite"]["disagreements_url"]
+    listed = lead.get(polite)
+    assert len(listed.context["items"]) == found["polite"]["disagreements"]
+    assert "Polite" in text_of(listed) and "<h1>Disagreements</h1>" in text_of(listed)
+    assert lead.get(f"{polite}?against=each-rater").status_code == 404
 
 
 def test_details_open_by_their_address_without_a_script(compared: Compared, lead: Client) -> None:
