@@ -67,6 +67,18 @@ def test_from_a_number_to_the_message_in_three_clicks_and_triaged_there_by_one_k
     expect(page).to_have_url(live_server.url + cell)
 
 
+def test_back_from_a_turn_that_was_followed_leads_to_the_list_at_once(
+    browser_of_lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    page, cell = browser_of_lead, live_server.url + cell_url(compared, "polite", "fn")
+    page.goto(cell)
+    page.locator(".disc .meta a").first.click()
+    page.locator(".sides a.t").first.click()
+    expect(page.locator(".turn:target")).to_be_in_viewport()
+    page.get_by_role("link", name="← Back to the list of chats").click()
+    expect(page).to_have_url(cell)
+
+
 def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
     browser_of_lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
