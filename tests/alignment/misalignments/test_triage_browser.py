@@ -101,6 +101,24 @@ def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
     expect(page.locator(".causes [aria-pressed=true]")).to_have_text("Label wrong 2")
 
 
+def test_an_owner_whose_choice_was_undone_does_not_come_back(
+    browser_of_lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    page, owner = browser_of_lead, browser_of_lead.locator("[data-owner-choice]")
+    make_user("otto", Role.AUTHOR)
+    page.goto(live_server.url + chat_url(compared, 5))
+    owner.select_option("otto")
+    saved(page, "Saved: owner otto")
+    page.wait_for_timeout(1000)  # longer than a draft waits
+    page.get_by_role("button", name="Undo", exact=True).click()
+    saved(page, "Undone on chat-5, polite: owner otto → unassigned")
+    page.reload()
+    page.wait_for_load_state("networkidle")
+    expect(owner).to_have_value("")
+    expect(page.locator("main")).not_to_contain_text("Draft")
+    assert item_on(5).owner is None
+
+
 def test_an_unsaved_change_keeps_the_reader_on_the_page(
     browser_of_lead: Page, live_server: LiveServer, compared: Compared, console: list[str]
 ) -> None:
@@ -110,6 +128,7 @@ def test_an_unsaved_change_keeps_the_reader_on_the_page(
     page.keyboard.press("4")
     expect(page.locator("#trouble")).to_contain_text("Your change is kept on this page and sent again")
     page.keyboard.press("n")
+    saved(page, "Not saved yet: stay on this page until it is")
     expect(page).to_have_url(re.compile(f"/chats/{compared.chat(5).pk}/"))
     page.unroute("**/api/misalignments/**")
     saved(page, "Saved: Knowledge missing")
