@@ -37,8 +37,9 @@ export class FormDraft {
     this.#shown = valuesOf(form, { shown: true });
     this.#base = fingerprint(JSON.stringify(shownOf(form)));
     this.#addParts();
-    form.addEventListener("input", () => this.#edited());
-    form.addEventListener("change", () => this.#edited());
+    for (const kind of ["input", "change"]) {
+      form.addEventListener(kind, ({ target }) => "noDraft" in target.dataset || this.#edited());
+    }
     form.addEventListener("submit", (event) => this.#sending(event.submitter));
     addEventListener("online", () => this.#wait && this.#save());
     addEventListener("pagehide", () => this.#timer && this.#save());

@@ -1,6 +1,8 @@
 // The values of a form's controls as plain data: what a person can fill in, never secrets or files.
 
-const NEVER = "input[type=hidden], input[type=password], input[type=file], button, [type=submit]";
+// data-no-draft: a control that is saved by itself.
+const NEVER =
+  "input[type=hidden], input[type=password], input[type=file], button, [type=submit], [data-no-draft]";
 const NOT_OF_THE_PAGE = ["csrfmiddlewaretoken", "form_token", "form_draft"];
 
 const nameOf = (control) => control.name || control.id;

@@ -68,6 +68,18 @@ def test_from_a_number_to_the_message_in_three_clicks_and_triaged_there_by_one_k
     expect(page).to_have_url(listed)
 
 
+def test_back_from_a_turn_that_was_followed_leads_to_the_list_at_once(
+    browser_of_lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    page, cell = browser_of_lead, live_server.url + cell_url(compared, "polite", "fn")
+    page.goto(cell)
+    page.locator(".disc .meta a").first.click()
+    page.locator(".sides a.t").first.click()
+    expect(page.locator(".turn:target")).to_be_in_viewport()
+    page.get_by_role("link", name="← Back to the list of chats").click()
+    expect(page).to_have_url(cell)
+
+
 def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
     browser_of_lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
@@ -88,6 +100,24 @@ def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
     page.keyboard.press("k")
     expect(page).to_have_url(re.compile(f"/chats/{compared.chat(5).pk}/"))
     expect(page.locator(".causes [aria-pressed=true]")).to_have_text("Label wrong 2")
+
+
+def test_an_owner_whose_choice_was_undone_does_not_come_back(
+    browser_of_lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    page, owner = browser_of_lead, browser_of_lead.locator("[data-owner-choice]")
+    make_user("otto", Role.AUTHOR)
+    page.goto(live_server.url + chat_url(compared, 5))
+    owner.select_option("otto")
+    saved(page, "Saved: owner otto")
+    page.wait_for_timeout(1000)  # longer than a draft waits
+    page.get_by_role("button", name="Undo", exact=True).click()
+    saved(page, "Undone on chat-5, polite: owner otto → unassigned")
+    page.reload()
+    page.wait_for_load_state("networkidle")
+    expect(owner).to_have_value("")
+    expect(page.locator("main")).not_to_contain_text("Draft")
+    assert item_on(5).owner is None
 
 
 def test_an_unsaved_change_keeps_the_reader_on_the_page(

@@ -263,7 +263,7 @@ export class Triage {
         return leaves ? () => this.#leaveNote() : null;
       }
       if (event.altKey || event.ctrlKey || event.metaKey) return null;
-      if (event.target.closest("input, select, textarea, dialog")) return null;
+      if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return null;
       if (key === "?") return help;
       if (moves[key]) return moves[key];
       if (!this.form()) return null;
