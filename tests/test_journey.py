@@ -169,7 +169,7 @@ def read_disagreement(page: Page, row: dict[str, Any]) -> None:
     page.get_by_role("link", name="Matrices", exact=True).click()
     page.locator(f"#c-{row['criterion']}").get_by_role("link", name=words).click()
     page.locator("article.disc").first.get_by_role("link").click()
-    expect(page.locator(".facts")).to_contain_text(row["chat_id"])
+    expect(page.locator(".crumbs")).to_contain_text(row["chat_id"])
     expect(page.locator(".label-cards article").first).to_contain_text("m2 shows it")
     steps = page.locator(".steps article")
     expect(steps).to_have_count(3)

@@ -12,7 +12,7 @@ from alignment.models.misalignments import Misalignment
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import Role
 from tests.browsing import assert_fine, watch
-from tests.factories.compared_runs import Compared, chat_url
+from tests.factories.compared_runs import Compared, cell_url, chat_url
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.rater_quality import polite
 from tests.factories.rating_screen import sign_in
