@@ -56,7 +56,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
         expect(cards.nth(place)).to_contain_text(f"{name} on polite: see m2")
     expect(cards.first).to_contain_text("True")
     expect(lead.get_by_role("heading", name=re.compile("^Verdict"))).to_contain_text("False")
-    expect(lead.locator(".md").first).to_contain_text(f"The judge on polite of chat {n}")
+    expect(lead.locator("main")).to_contain_text(f"The judge on polite of chat {n}")
     expect(lead.locator("tr.cur")).to_contain_text("false alarm")
 
 
