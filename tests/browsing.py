@@ -1,15 +1,18 @@
 """What tests in a real browser share."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import cycle, product
 from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
 from django.conf import settings
+from django.db import connections
 from django.test import Client
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
 from labeling.models.people import Role, User
 from tests.factories.rows import make_user
@@ -59,6 +62,19 @@ def sign_in(context: BrowserContext, url: str, user: User) -> None:
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
 
 
+def apart(do: Callable[..., Any], *args: Any) -> None:
+    """What judges needs a loop of its own: the browser's runs in this thread."""
+
+    def done() -> Any:
+        try:
+            return do(*args)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(done).result()
+
+
 def faults(page: Page) -> list[str]:
     """What axe finds wrong with the page, whatever its impact."""
     return [rule["id"] for rule in _violations(page)]
@@ -92,6 +108,27 @@ def _violations(page: Page) -> list[dict[str, Any]]:
         page.evaluate(AXE_SCRIPT)
     options = {"resultTypes": ["violations"], "preload": False}
     return list(page.evaluate("options => axe.run(options).then(({violations}) => violations)", options))
+
+
+@dataclass
+class Hands:
+    """Somebody at the browser who never types an address; clicks, choices in a list and keys are counted."""
+
+    page: Page
+    clicks: int = 0
+    keys: int = 0
+
+    def click(self, target: Locator) -> None:
+        target.click()
+        self.clicks += 1
+
+    def choose(self, target: Locator, option: str) -> None:
+        target.select_option(option)
+        self.clicks += 1
+
+    def press(self, key: str) -> None:
+        self.page.keyboard.press(key)
+        self.keys += 1
 
 
 def tab_to(page: Page, name: str) -> None:

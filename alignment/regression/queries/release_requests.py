@@ -23,14 +23,23 @@ def release_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
     )
     return {
         row.pk: Subject(
-            title=f"{_candidate(row.regression)}, test {row.regression_id}: "
-            f"{row.regression.get_result_display().lower()}",
+            title=f"{_candidate(row.regression)}, test {row.regression_id}: {_result(row)}",
             url=reverse("alignment:regression_detail", args=[row.regression_id]),
             people=(row.by_id,),
             text=row.note,
         )
         for row in rows
     }
+
+
+def _result(row: ReleaseRequest) -> str:
+    """Return the test's result, and the answer once there is one."""
+    result = row.regression.get_result_display().lower()
+    return (
+        result
+        if row.answer == ReleaseRequest.Answer.OPEN
+        else f"{result}, {row.get_answer_display().lower()}"
+    )
 
 
 def _candidate(test: RegressionTest) -> str:

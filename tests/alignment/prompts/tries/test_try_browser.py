@@ -1,20 +1,17 @@
 """An author in the editor, in a real browser: chats beside the text that stream in; the exact messages."""
 
 import re
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.db import connections
 from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat
 from labeling.models.people import Role, User
-from tests.browsing import faults, watch
+from tests.browsing import apart, faults, watch
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_user
 from tests.factories.tries import MARK, carried_out, drafted, labelled
@@ -40,19 +37,6 @@ def bench(context: BrowserContext, page: Page, live_server: LiveServer, otto: Us
     expect(page.locator("#try-estimate")).to_contain_text("5 chats")
     yield page
     assert problems == []
-
-
-def apart(do: Callable[..., Any], *args: Any) -> None:
-    """What judges needs a loop of its own: the browser's runs in this thread."""
-
-    def done() -> Any:
-        try:
-            return do(*args)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(done).result()
 
 
 def finish() -> None:
