@@ -27,7 +27,10 @@ def origin_of(request: HttpRequest) -> Origin | None:
     named = _page(request.GET.get("back", ""))
     if named:
         return named
-    referer = urlsplit(request.headers.get("Referer", ""))
+    try:
+        referer = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:  # no address at all
+        return None
     if referer.netloc != request.get_host():
         return None
     page = _page(referer.path + (f"?{referer.query}" if referer.query else ""))
@@ -43,6 +46,6 @@ def _page(url: str) -> Origin | None:
         return None
     try:
         match = resolve(urlsplit(url).path)
-    except Resolver404:
+    except (Resolver404, ValueError):
         return None
     return Origin(url, match.view_name)

@@ -370,6 +370,7 @@ INBOX_SUBJECTS = {
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
 if INBOX_MAIL:
     vars().update(env.email_url("EMAIL_URL"))
+EMAIL_TIMEOUT = 10  # seconds; a server that stalls must not keep a worker
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="lace@localhost")
 # The address at which users open the workbench, for links in e-mails.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")

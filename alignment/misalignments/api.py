@@ -46,11 +46,12 @@ from common.api import (
     QueryInput,
     StrictInput,
     choice_parameter,
+    field_error,
     problem,
     row_parameter,
     validated,
 )
-from common.problems import InputProblem
+from common.problems import FieldProblem, InputProblem
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
@@ -233,6 +234,8 @@ class MisalignmentDetail(ApiView):
             raise problem("changed", str(meanwhile)) from meanwhile
         except InputProblem as wrong:
             raise ValidationError({"owner": [str(wrong)]}) from wrong
+        except FieldProblem as wrong:
+            raise field_error(wrong) from wrong
         return _detail(request, misalignment_id)
 
 

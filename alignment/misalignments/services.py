@@ -112,19 +112,19 @@ def _store(
         )
     if "owner" in changed and item.owner:
         inbox_add(users=[item.owner], kind=Kind.ASSIGNED, subject=subject, by=by)
-    if "note" in changed:
+    if "note" in changed and undoes is None:
         _tell_mentioned(item, earlier=was["note"], by=by)
     return item
 
 
 def _tell_mentioned(item: Misalignment, *, earlier: str, by: User) -> None:
-    """Tell who is mentioned in the note and was not before. Raises InputProblem if one cannot open it."""
+    """Tell who is mentioned in the note and was not before. Raises FieldProblem if one cannot open it."""
     subject = f"disagreement:{item.pk}"
     try:
         known = {one.pk for one in mentions(earlier, subject="")}
         new = [one for one in mentions(item.note, subject=subject) if one.pk not in known]
     except FieldProblem as problem:
-        raise InputProblem(problem.message) from problem
+        raise FieldProblem("note", problem.message) from problem
     inbox_add(users=new, kind=Kind.MENTIONED, subject=subject, by=by)
 
 

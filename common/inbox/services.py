@@ -1,5 +1,6 @@
 """Tell users of things, mark them as read, and comment on them."""
 
+import logging
 import re
 from collections.abc import Collection, Iterable
 from datetime import timedelta
@@ -16,11 +17,15 @@ from common.inbox.subjects import Subject, subjects_open_to
 from common.models import Comment, InboxChoice, InboxItem
 from common.problems import FieldProblem
 
+logger = logging.getLogger(__name__)
+
 LONGEST = 4_000  # characters of a comment
+MOST_MENTIONED = 20  # people in one text
 MOST = 500  # comments on one subject
 READ_KEPT = timedelta(days=90)
 MAIL_AFTER = timedelta(minutes=2)  # what is read on the site meanwhile is not sent
 MOST_MAILED = 50
+SENT_TWICE = timedelta(minutes=1)  # the same comment again within this time is one that was sent twice
 # A name after @, as Django allows it in usernames; a full stop at the end belongs to the sentence.
 MENTION = re.compile(r"(?<![\w@.+-])@([\w.@+-]*[\w@+-])")
 Kind = InboxItem.Kind
@@ -31,11 +36,14 @@ def inbox_add(
 ) -> None:
     """Tell these users, but not the one who did it, nor those who may not open the subject.
 
-    Telling somebody the same thing again makes the item unread and new.
+    An answer waits for those who may not open it yet: a rater's chat is still to label. Telling somebody the
+    same thing again makes the item unread and new.
     """
     now = timezone.now()
     for user in {one.pk: one for one in users}.values():
-        if (by and user.pk == by.pk) or subject not in subjects_open_to(user, [subject]):
+        if by and user.pk == by.pk:
+            continue
+        if kind != Kind.ANSWERED and subject not in subjects_open_to(user, [subject]):
             continue
         InboxItem.objects.update_or_create(
             user_id=user.pk,
@@ -68,18 +76,26 @@ def inbox_sweep() -> None:
 
 def _send_mail(user: AbstractUser) -> None:
     """Send one message about what is unread and was not sent yet; each item is sent once at most."""
+    now = timezone.now()
     waiting = InboxItem.objects.filter(user_id=user.pk, read_at=None, mailed_at=None)
-    items = list(waiting.filter(at__lte=timezone.now() - MAIL_AFTER).order_by("pk")[:MOST_MAILED])
+    items = list(waiting.filter(at__lte=now - MAIL_AFTER).order_by("pk")[:MOST_MAILED])
+    these = [item.pk for item in items]
+    if not these or waiting.filter(pk__in=these).update(mailed_at=now) < len(these):
+        return  # another sweep sends them
     subjects = subjects_open_to(user, (item.subject for item in items))
     lines = [
         f"{item.get_kind_display()}: {subjects[item.subject].title}"
         for item in items
         if item.subject in subjects
     ]
-    InboxItem.objects.filter(pk__in=[item.pk for item in items]).update(mailed_at=timezone.now())
-    if lines:
-        text = "\n".join([*lines, "", f"{settings.SITE_URL}{reverse('inbox')}"])
+    if not lines:
+        return
+    text = "\n".join([*lines, "", f"{settings.SITE_URL}{reverse('inbox')}"])
+    try:
         send_mail(f"LACE workbench: {len(lines)} unread", text, None, [user.email])
+    except OSError as error:  # of the network, or the server's answer; the next sweep tries again
+        InboxItem.objects.filter(pk__in=these).update(mailed_at=None)
+        logger.warning("inbox e-mail not sent: %s", type(error).__name__)
 
 
 @transaction.atomic
@@ -97,6 +113,9 @@ def comment_add(*, subject: str, about: Subject, text: str, by: AbstractUser) ->
     thread = Comment.objects.filter(subject=subject)
     if thread.count() >= MOST:
         raise FieldProblem("text", f"This thread already has {MOST} comments.")
+    newest = thread.filter(by=by.pk).order_by("-pk").first()
+    if newest and newest.text == text and newest.at > timezone.now() - SENT_TWICE:
+        return newest
     mentioned = mentions(text, subject=subject)
     earlier = {*about.people, *thread.values_list("by", flat=True)}
     comment = Comment.objects.create(subject=subject, text=text, by_id=by.pk, at=timezone.now())
@@ -109,9 +128,11 @@ def comment_add(*, subject: str, about: Subject, text: str, by: AbstractUser) ->
 def mentions(text: str, *, subject: str) -> list[AbstractUser]:
     """Return the accounts named with @ in a text.
 
-    Raises FieldProblem if one of them may not open the subject; '' asks for none.
+    Raises FieldProblem for too many, or if one of them may not open the subject; '' asks for none.
     """
     names = set(MENTION.findall(text))
+    if len(names) > MOST_MENTIONED:
+        raise FieldProblem("text", f"A text mentions at most {MOST_MENTIONED} people.")
     found = _accounts(username__in=names) if names else []
     for user in found:
         if subject and subject not in subjects_open_to(user, [subject]):

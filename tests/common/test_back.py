@@ -65,3 +65,8 @@ def test_other_sites_and_unknown_pages_are_ignored(back: str) -> None:
 def test_back_is_named_and_never_leads_further_in(page: str, came_from: str, words: str) -> None:
     back = back_of(request_to(page, referer=HOST + came_from))
     assert (back.words if back else "") == words
+
+
+def test_what_is_no_address_leads_nowhere() -> None:
+    assert origin_of(request_to(CHAT, referer="http://[x")) is None
+    assert origin_of(request_to(CHAT, back="/\\[x")) is None

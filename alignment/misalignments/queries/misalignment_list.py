@@ -181,10 +181,10 @@ def open_disagreement_counts(
 
 def own_disagreements(*, user: User) -> int:
     """Number of open or triaged disagreements that the user owns and may see."""
-    if not user.has_perm("labeling.see_judge"):
+    own = Misalignment.objects.filter(owner=user).exclude(state=Misalignment.State.CLOSED)
+    if not user.has_perm("labeling.see_judge") or not own.exists():
         return 0
-    shown = misalignments_listed(user=user, without=hidden_runs(user=user))
-    return shown.filter(owner=user).exclude(state=Misalignment.State.CLOSED).count()
+    return misalignments_listed(user=user, without=hidden_runs(user=user)).filter(pk__in=own).count()
 
 
 class Tally(NamedTuple):

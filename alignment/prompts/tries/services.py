@@ -22,7 +22,7 @@ from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, Unit, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.services.drafts import try_ensure
 from evaluation.prompts.services.examples import PromptRefused, prompt_hash
@@ -38,6 +38,8 @@ from labeling.models.rubric import Criterion
 
 # Authors may try without the right to start runs: a few chats, one try of a criterion at a time.
 MOST_CHATS, USUAL_CHATS = 50, 10
+MOST_PINS = 20  # of an author beside one prompt
+UNTRIED = (Unit.State.OPEN, Unit.State.LEASED)
 CHAT, CHATS, DISAGREEMENTS = "chat", "chats", "disagreements"
 
 
@@ -167,9 +169,10 @@ def bench_start(*, criterion: Criterion, author: User, choice: BenchChoice) -> l
     Open tries of the same chats are cancelled. Raises InputProblem as prompt_preview does, for too many chats
     and for an invalid budget.
     """
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one start at a time
     plans = _bench_plans(criterion, author, choice)
     earlier = tries_of(criterion=criterion, author=author).filter(
-        state__in=CANCELLABLE, units__chat__in=choice.chat_ids
+        state__in=CANCELLABLE, units__chat__in=choice.chat_ids, units__state__in=UNTRIED
     )
     for run in list(earlier.distinct()):
         run_cancel(run=run, by=author)
@@ -200,12 +203,14 @@ def draft_digest(*, author: User, prompt: WorkingPrompt) -> str:
 def pin_chats(*, criterion: Criterion, author: User, chat_ids: Collection[int]) -> int:
     """Pin the chats beside the author's editor; return how many of them can be tried.
 
-    Chats that are holdout or hidden from the author are left out.
+    Chats that are holdout or hidden from the author are left out. Of too many the earliest pins go.
     """
     members = members_to_try(criterion=criterion, user=author).filter(chat__in=chat_ids)
     known = set(members.values_list("chat", flat=True))
     pins = [PinnedChat(author=author, criterion=criterion, chat_id=pk) for pk in chat_ids if pk in known]
     PinnedChat.objects.bulk_create(pins, ignore_conflicts=True)
+    own = PinnedChat.objects.filter(criterion=criterion, author=author)
+    own.exclude(pk__in=list(own.order_by("-pk").values_list("pk", flat=True)[:MOST_PINS])).delete()
     return len(known)
 
 

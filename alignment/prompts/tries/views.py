@@ -13,6 +13,7 @@ from alignment.prompts.tries.forms import BenchForm, TryForm, ids_in
 from alignment.prompts.tries.queries.bench import Bench, bench_of, chats_found
 from alignment.prompts.tries.queries.results import TRY_OPTIONS, has_other_recipe
 from alignment.prompts.tries.services import (
+    MOST_PINS,
     bench_estimates,
     bench_start,
     draft_digest,
@@ -37,7 +38,6 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 
-MOST_PINS = 20  # at once
 LONGEST_SEEN = 2000  # characters of the list of chats that the page shows
 
 

@@ -11,7 +11,7 @@ from common.inbox.subjects import Subject
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.people.queries.visibility import chats_shown
+from labeling.people.queries.visibility import chats_shown, to_label
 from labeling.rubric.queries.versions import TextChange, criterion_diff
 
 
@@ -33,11 +33,19 @@ def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
 
 
 def note_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
-    """Return those of these notes that the user may open: those for the role, and a rater's own ones."""
+    """Return those of these notes that the user may open: those for the role, and a rater's own ones.
+
+    A rater's own ones open once the chat is labelled: until then the answers may tell how others label it.
+    """
     rows = RaterNote.objects.filter(pk__in=ids).select_related("chat", "rater").defer("chat__messages")
     told = set(notes_for(user=user).filter(pk__in=ids).values_list("pk", flat=True))
     if not user.has_perm("labeling.edit_prompts"):
         told = set()
+    own = set(
+        rows.filter(rater__user=user.pk).exclude(chat__in=to_label(user=user)).values_list("pk", flat=True)
+    )
+    if not user.has_perm("labeling.label_chats"):
+        own = set()
     return {
         row.pk: Subject(
             title=f"the note on chat {row.chat.external_id}",
@@ -48,7 +56,7 @@ def note_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
             text=row.text,
         )
         for row in rows
-        if row.pk in told or (row.rater.user_id == user.pk and user.has_perm("labeling.label_chats"))
+        if row.pk in told | own
     }
 
 

@@ -1,5 +1,7 @@
 """Whether a change of texts for raters was one of wording only: a lead's decision; and undoing a change."""
 
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
 from django.db import transaction
@@ -38,8 +40,7 @@ def criterion_wording_decide(*, version: CriterionVersion, only_wording: bool, b
     meaning = before.meaning
     if not only_wording:
         meaning = fresh_meaning(row.content_hash, row.number) if row.meaning == meaning else row.meaning
-    # Later versions that only continue this one have its meaning.
-    versions.filter(number__gte=row.number, meaning=row.meaning).update(meaning=meaning)
+    versions.filter(pk__in=_continuing(row, versions)).update(meaning=meaning)
     row.meaning = meaning
     _decide(row, only_wording, by, criterion=row.criterion.key)
     _tell(row, f"text:{row.pk}", by)
@@ -61,6 +62,18 @@ def guideline_wording_decide(*, version: RubricGuideline, only_wording: bool, by
     _decide(row, only_wording, by, rubric=row.rubric.name, **detail)
     _tell(row, f"guideline:{row.pk}", by)
     return row
+
+
+def _continuing(row: CriterionVersion, versions: Iterable[CriterionVersion]) -> list[int]:
+    """Return the ids of this version and of later ones with its meaning, up to one that restores a text."""
+
+    def texts(one: CriterionVersion) -> tuple[object, ...]:
+        return tuple(getattr(one, name) for name in (*TEXTS, *RULE))
+
+    ordered = sorted(versions, key=lambda one: one.number)
+    known = {texts(one) for one in ordered if one.number < row.number}
+    later = [one for one in ordered if one.number > row.number and one.meaning == row.meaning]
+    return [row.pk, *(one.pk for one in takewhile(lambda one: texts(one) not in known, later))]
 
 
 def _demand_asked(row: TextVersion) -> None:

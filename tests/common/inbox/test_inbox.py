@@ -1,6 +1,7 @@
 """The inbox: who is told of what, who never is, and the threads of comments."""
 
 from datetime import timedelta
+from smtplib import SMTPServerDisconnected
 from typing import Any
 
 import pytest
@@ -12,14 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from alignment.misalignments.services import Triage, misalignment_triage
+from alignment.misalignments.services import Triage, misalignment_triage, misalignment_undo
 from alignment.models.misalignments import Misalignment
 from common.inbox.services import READ_KEPT, Kind, inbox_add, inbox_by_mail, inbox_sweep
 from common.models import Comment, InboxItem
-from common.problems import InputProblem
+from common.problems import FieldProblem, InputProblem
 from evaluation.models.runs import Run
 from evaluation.runs.worker.execute import tell_paused
-from labeling.models.labels import RaterNote
+from labeling.models.labels import LabelingJob, RaterNote
 from labeling.models.people import Role, User
 from tests.factories.rows import make_user
 from tests.world import World, make_world
@@ -89,8 +90,23 @@ def test_who_is_mentioned_in_a_note_is_told_once(world: World, lead: User, autho
     triage(world, lead, note="See @otto.")
     triage(world, lead, note="See @otto, please (@nobody-here, ines@otto.example).")
     assert told(author) == [("mentioned", disagreement(world))]
-    with pytest.raises(InputProblem, match="otto cannot open this"):
+    with pytest.raises(FieldProblem, match="otto cannot open this"):
         triage(world, lead, holdout=True, note="@otto?")
+
+
+def test_a_note_comes_back_by_undo_even_if_somebody_in_it_may_not_read_it_any_more(
+    world: World, lead: User, author: User
+) -> None:
+    triage(world, lead, note="See @otto.")
+    triage(world, lead, note="")
+    author.groups.clear()
+    undone = misalignment_undo(among=Misalignment.objects.all(), by=lead)
+    assert undone.note == "See @otto."
+
+
+def test_a_text_mentions_only_so_many(world: World, lead: User) -> None:
+    with pytest.raises(FieldProblem, match="at most 20 people"):
+        triage(world, lead, note=" ".join(f"@person{n}" for n in range(21)))
 
 
 def test_the_owner_of_a_criterion_is_told(world: World, lead: User, author: User) -> None:
@@ -101,14 +117,19 @@ def test_the_owner_of_a_criterion_is_told(world: World, lead: User, author: User
     assert InboxItem.objects.count() == 1
 
 
-def test_a_rater_is_told_of_the_answer_to_their_note_and_reads_no_more_than_that(world: World) -> None:
+def test_a_rater_reads_the_answer_to_their_note_once_the_chat_is_not_to_label_any_more(world: World) -> None:
     note = RaterNote.objects.get(pk=world.args["note_id"])
     subject, rater = f"note:{note.pk}", note.rater.user
     assert rater is not None
     assert comment(world, "lead", subject, "Good point.").status_code == 302
     assert told(rater) == [("answered", subject)]
-    page = world.client("other").get(reverse("comments", args=[subject]))
-    assert "Good point." in page.content.decode()
+    inbox, thread = reverse("inbox"), reverse("comments", args=[subject])
+    other = world.client("other")
+    assert other.get(thread).status_code == 404
+    assert "the note on chat" not in other.get(inbox).content.decode()
+    LabelingJob.objects.update(state="closed")  # nothing is left to label
+    assert "the note on chat" in other.get(inbox).content.decode()
+    assert "Good point." in other.get(thread).content.decode()
     assert world.client("rater").get(reverse("comments", args=[subject])).status_code == 404
 
 
@@ -247,6 +268,27 @@ def test_who_wants_it_gets_unread_items_by_mail_once_and_without_their_texts(
     assert "Mentioned: chat-2, Polite" in message.body
     assert "secret" not in message.body
     assert "/inbox/" in message.body
+
+
+def test_what_a_mail_server_refused_is_sent_by_a_later_sweep(
+    world: World, author: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.INBOX_MAIL = True
+    author.email = "otto@example.com"
+    author.save()
+    inbox_by_mail(user=author, on=True)
+    inbox_add(users=[author], kind=Kind.ASSIGNED, subject=disagreement(world))
+    InboxItem.objects.update(at=timezone.now() - timedelta(hours=1))
+
+    def refused(*args: Any) -> None:
+        raise SMTPServerDisconnected
+
+    with monkeypatch.context() as patch:
+        patch.setattr("common.inbox.services.send_mail", refused)
+        inbox_sweep()
+    assert mail.outbox == []
+    inbox_sweep()
+    assert len(mail.outbox) == 1
 
 
 def test_nothing_is_mailed_without_a_mail_server_or_a_wish(

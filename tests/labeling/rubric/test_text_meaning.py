@@ -128,6 +128,19 @@ def test_what_an_author_calls_wording_is_a_new_question_until_a_lead_confirms_it
     assert (event.actor, event.detail["number"], event.detail["reason"]) == (lead_user, 2, "Clearer")
 
 
+def test_a_refused_wording_leaves_a_later_version_alone_that_restores_the_text(
+    desk: Desk, lead_user: User, otto: User
+) -> None:
+    first = desk.criteria[0].versions.get()
+    row = rewrite(desk.criteria[0], otto, "wording", guideline="Look twice.")
+    restored = rewrite(desk.criteria[0], otto, guideline=first.guideline)
+    later = rewrite(desk.criteria[0], otto, guideline="Look thrice.")
+    criterion_wording_decide(version=row, only_wording=False, by=lead_user)
+    meanings = dict(desk.criteria[0].versions.values_list("number", "meaning"))
+    assert meanings[restored.number] == meanings[later.number] == meanings[first.number]
+    assert meanings[row.number] != meanings[first.number]
+
+
 def test_the_leads_find_the_question_in_their_inbox_and_the_author_the_answer(
     desk: Desk, client: Client, lead_user: User, otto: User
 ) -> None:

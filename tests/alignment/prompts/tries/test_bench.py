@@ -10,11 +10,12 @@ from django.urls import reverse
 
 from alignment.models.pins import PinnedChat
 from alignment.prompts.tries.queries.bench import Bench, bench_of
-from alignment.prompts.tries.services import BenchChoice, bench_start, draft_digest
-from evaluation.models.runs import Run
+from alignment.prompts.tries.services import BenchChoice, bench_start, draft_digest, pin_chats
+from evaluation.models.runs import Run, Unit
 from evaluation.prompts.queries.drafts import working_prompt
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import Role, User
+from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import text_of
 from tests.factories.page_text import words_of
 from tests.factories.rows import make_user
@@ -187,6 +188,25 @@ def test_one_chat_runs_beside_another_and_again_in_place_of_itself(
     (first,), (other,), (again,) = (started(author_user, case) for case in ("c-00", "c-01", "c-00"))
     states = [Run.objects.get(pk=run.pk).state for run in (first, other, again)]
     assert states == ["cancelled", "running", "running"]
+
+
+def test_a_chat_that_is_done_runs_again_beside_those_that_wait(try_set: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    (both,) = started(author_user, "c-00", "c-01")
+    Unit.objects.filter(run=both, chat__external_id="c-00").update(state=Unit.State.DONE)
+    started(author_user, "c-00")
+    both.refresh_from_db()
+    assert both.state == Run.State.RUNNING
+
+
+def test_pins_are_limited_and_the_earliest_go(
+    try_set: ChatSet, author_user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alignment.prompts.tries.services.MOST_PINS", 2)
+    for case in ("c-02", "c-03", "c-04"):
+        pin_chats(criterion=Criterion.objects.get(key="polite"), author=author_user, chat_ids=pks(case))
+    kept = PinnedChat.objects.values_list("chat__external_id", flat=True)
+    assert set(kept) == {"c-03", "c-04"}
 
 
 def test_chats_of_several_sets_run_in_as_few_runs_as_there_must_be(
