@@ -22,9 +22,12 @@ from labeling.models.chats import ChatSet
 # page further in, which the reader has just left.
 PAGES: Mapping[str, str] = {
     "home": "Home",
+    "inbox": "the inbox",
+    "labeling:set_chat": "the chat in its set",
     "alignment:report_list": "reports",
     "evaluation:run_list": "runs",
     "evaluation:run_detail": "the run",
+    "alignment:regression_detail": "the regression test",
     "alignment:report_run": "the report",
     "alignment:criterion_list": "criteria",
     "alignment:criterion_detail": "the criterion",

@@ -82,7 +82,6 @@ def set_chat(request: HttpRequest, set_id: int, chat_id: int) -> HttpResponse:
     member = get_object_or_404(members, chat=chat_id)
     context = {
         "chat_set": chat_set,
-        "member": member,
         "chat": member.chat,
         "rows": chat_labels(chat_set=chat_set, chat=member.chat),
         "places": chat_places(member.chat),

@@ -73,7 +73,7 @@ def _older(criterion: Criterion, champion: VersionRow | None, version: Criterion
     if champion.prompt.pk not in older:
         return []
     written = older[champion.prompt.pk].sentence
-    return [f"the champion was {written}. Revise and test it, or save it again if it still fits"]
+    return [f"the released version was {written}. Revise and test it, or save it again if it still fits"]
 
 
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:

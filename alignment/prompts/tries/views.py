@@ -133,7 +133,7 @@ def prompt_chats(request: HttpRequest, key: str) -> HttpResponse:
     criterion = get_object_or_404(Criterion, key=key)
     words = request.GET.get("words", "")[:200]
     chats = chats_found(criterion=criterion, author=cast(User, request.user), words=words)
-    context = {"criterion": criterion, "chats": chats, "words": words}
+    context = {"criterion": criterion, "chats": chats}
     return render(request, "alignment/prompts/tries/_found.html", context)
 
 
@@ -208,7 +208,6 @@ def _context(
         "bench": bench,
         "new": [one for one in bench.chats if one.token not in seen],
         "seen": ",".join(one.token for one in bench.chats),
-        "base": prompt.base,
         **_progress(bench, author),
     }
 
@@ -227,7 +226,6 @@ def _progress(bench: Bench, author: User) -> dict[str, Any]:
         "progress": progress,
         "trouble": run_page.in_words(run.error) if run.state in CANCELLABLE else "",
         "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()) if bench.pending else "",
-        "can_cancel": bench.pending or run.state in CANCELLABLE,
         "other_recipe": any(has_other_recipe(one.judge, run.judge) for one in runs),
         "others": _others_of(run),
     }

@@ -53,7 +53,7 @@ def criterion_assigned(request: HttpRequest, key: str) -> HttpResponse:
     except InputProblem as problem:
         messages.error(request, f"Not assigned: {problem}.")
     else:
-        messages.success(request, f"Assigned to {owner}." if owner else "Assigned to nobody.")
+        messages.success(request, f"Assigned to {owner}." if owner else "Unassigned.")
     return redirect("alignment:criterion_detail", key)
 
 

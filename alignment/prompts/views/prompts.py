@@ -99,7 +99,7 @@ def _saved(request: HttpRequest, saved: SavedVersion) -> HttpResponse:
     """Redirect to the version's page, with a message about the next step."""
     version, key = saved.version, saved.version.criterion.key
     if saved.added and version.promotions.exists():
-        messages.success(request, f"Version {version.number} is the champion: its text is the same.")
+        messages.success(request, f"Version {version.number} is the released one: its text is the same.")
     elif saved.added:
         start = f"{reverse('alignment:regression_new')}?criterion={key}&version={version.number}"
         words = 'Version {} is saved, not released. <a href="{}">Test version {}</a>'

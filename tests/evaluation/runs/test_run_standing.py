@@ -83,7 +83,7 @@ def test_test_runs_and_tries_are_listed_apart(lead: Client, rubric: Rubric, chat
     assert listed("?purpose=tests") == {runs["regression"], runs["confirm"], runs["noise"]}
     assert listed("?purpose=tries") == {runs["try"]}
     assert listed("?purpose=confirm") == {runs["confirm"]}
-    assert 'href="?purpose=tests" aria-current="true"' in lead.get(LIST + "?purpose=confirm").content.decode()
+    assert 'href="?purpose=tests" aria-current="page"' in lead.get(LIST + "?purpose=confirm").content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
