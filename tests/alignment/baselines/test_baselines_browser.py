@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_the_report_fills_its_baselines_in_by_itself(
     signed_in: Page, live_server: LiveServer, compared: Compared
 ) -> None:
-    signed_in.goto(live_server.url + urls(compared)["report"])
+    signed_in.goto(f"{live_server.url}{urls(compared)['report']}?tab=all")
     table = signed_in.locator("#baselines table")
     expect(table).to_contain_text("Polite", timeout=30_000)
     expect(signed_in.locator("#baselines")).to_contain_text("Not compared with both: Welcome.")
@@ -31,7 +31,7 @@ def test_while_a_worker_is_on_it_the_page_says_so_and_shows_the_figures_when_the
     signed_in: Page, live_server: LiveServer, compared: Compared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "SMALL_CHATS", 0)
-    signed_in.goto(live_server.url + urls(compared)["report"])
+    signed_in.goto(f"{live_server.url}{urls(compared)['report']}?tab=all")
     expect(signed_in.locator("#baselines")).to_contain_text("Waiting for a worker.")
     assert faults(signed_in) == []
     train(BaselineTraining.objects.get().pk)
