@@ -63,7 +63,9 @@ def criterion_report_page(
         "filters": [*scope_filters(scope), *hidden_filters(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
         "plan_url": plan_url(scope, report.criterion.key),
-        "json_url": reverse("api_criterion_report", args=args) + query,
+        "export_url": reverse("api_criterion_report", args=args) + query,
+        "query": query,
+        "set": scope.chat_set,
     }
 
 
