@@ -8,7 +8,7 @@ from common.plots import Estimate, figure
 
 PLOT, MARGIN, LINE = 52, 6, 15  # px: the plot, its margins, and a line of text below it
 BASELINE = 11  # px from the top of a line of text
-LOWEST = 0.5  # balanced accuracy of a constant judge: the foot of the chart
+HALF = 0.5  # balanced accuracy of a constant judge
 DATES_APART = 2  # places between two dates, so that they do not overlap on a phone
 
 
@@ -49,10 +49,11 @@ class TrendDot:
 
 @dataclass(frozen=True, slots=True)
 class RunTrend:
-    """The chart, oldest run left; `label` describes it for screen readers."""
+    """The chart, oldest run left; `label` is for screen readers, `lowest` the foot of the axis."""
 
     dots: tuple[TrendDot, ...]
     label: str
+    lowest: float
 
     @property
     def has_versions(self) -> bool:
@@ -68,6 +69,11 @@ class RunTrend:
     def has_gaps(self) -> bool:
         """Whether neighbours have another engine or model."""
         return any(dot.link is None for dot in self.dots[1:])
+
+    @property
+    def half_y(self) -> float:
+        """The line of a constant judge."""
+        return _height(HALF, self.lowest)
 
     @property
     def height(self) -> int:
@@ -87,9 +93,10 @@ class RunTrend:
 
 def run_trend(points: Sequence[TrendPoint]) -> RunTrend:
     """
-    Lay out runs from left to right, between 0.5 and 1. Runs of another engine or model are not joined.
+    Lay out runs from left to right. Runs of another engine or model are not joined.
 
-    The axis has the date of the first run of each week, where there is room.
+    The values stand between 0.5 and 1, or 0 and 1 if one is below 0.5. Below them is the date of the first
+    run of each week, where there is room.
 
     Parameters
     ----------
@@ -107,6 +114,7 @@ def run_trend(points: Sequence[TrendPoint]) -> RunTrend:
     ('1 Jun', 'run 01 0.50, run 09 0.75')
     """
     dots: list[TrendDot] = []
+    lowest = HALF if all((point.value.value or 0) >= HALF for point in points) else 0.0
     dates = _dates([point.day for point in points])
     for place, point in enumerate(points):
         before = dots[-1] if dots else None
@@ -116,15 +124,16 @@ def run_trend(points: Sequence[TrendPoint]) -> RunTrend:
             TrendDot(
                 point,
                 x=_percent(place + 0.5, len(points)),
-                y=_height(point.value.value or 0),
-                low=None if point.value.low is None else _height(point.value.low),
-                high=None if point.value.high is None else _height(point.value.high),
+                y=_height(point.value.value or 0, lowest),
+                low=None if point.value.low is None else _height(point.value.low, lowest),
+                high=None if point.value.high is None else _height(point.value.high, lowest),
                 link=(joined.x, joined.y) if joined else None,
                 change=_percent(place, len(points)) if changed else None,
                 date=dates.get(place, ""),
             )
         )
-    return RunTrend(tuple(dots), ", ".join(f"{one.name} {figure(one.value.value or 0)}" for one in points))
+    label = ", ".join(f"{one.name} {figure(one.value.value or 0)}" for one in points)
+    return RunTrend(tuple(dots), label, lowest)
 
 
 def _dates(days: Sequence[date]) -> dict[int, str]:
@@ -142,6 +151,6 @@ def _percent(place: float, places: int) -> str:
     return f"{100 * place / places:.2f}%"
 
 
-def _height(value: float) -> float:
-    share = (max(value, LOWEST) - LOWEST) / (1 - LOWEST)
+def _height(value: float, lowest: float) -> float:
+    share = (max(value, lowest) - lowest) / (1 - lowest)
     return round(MARGIN + (PLOT - 2 * MARGIN) * (1 - share), 1)

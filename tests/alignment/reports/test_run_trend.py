@@ -99,9 +99,15 @@ def test_runs_of_another_engine_or_model_are_not_joined() -> None:
     assert chart.has_gaps
 
 
-def test_a_value_below_a_constant_judge_stays_in_the_chart() -> None:
-    (dot,) = run_trend([replace(point(), value=Estimate(0.3, 0.2, 0.4))]).dots
-    assert dot.y == dot.low == dot.high == 46
+def test_the_axis_starts_at_a_constant_judge() -> None:
+    chart = run_trend([replace(point(), value=Estimate(0.6, 0.4, 0.8))])
+    assert (chart.lowest, chart.half_y, chart.dots[0].low) == (0.5, 46, 46)
+
+
+def test_the_axis_starts_at_0_if_a_judge_is_worse_than_a_constant_one() -> None:
+    chart = run_trend([point(), replace(point(), value=Estimate(0.25, 0, 0.5))])
+    assert (chart.lowest, chart.half_y) == (0, 26)
+    assert (chart.dots[1].y, chart.dots[1].low, chart.dots[1].high) == (36, 46, 26)
 
 
 def test_a_change_of_prompts_is_a_mark_between_two_runs_that_stay_joined() -> None:
