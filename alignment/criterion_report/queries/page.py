@@ -13,6 +13,7 @@ from alignment.criterion_report.core.parts import FEW
 from alignment.criterion_report.core.raters import RATERS_SHOWN
 from alignment.criterion_report.queries.report import CriterionReport
 from alignment.reports.core.registry import Table, columns
+from alignment.reports.core.run_trend import RunTrend
 from alignment.reports.queries.next_steps import plan_url
 from alignment.reports.queries.page import (
     criterion_rows,
@@ -22,6 +23,7 @@ from alignment.reports.queries.page import (
     scope_filters,
     scope_query,
 )
+from alignment.reports.queries.run_trend import trend_of_criterion
 from alignment.reports.queries.verdict_notices import verdict_notices
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
@@ -53,6 +55,7 @@ def criterion_report_page(
         "replacement_chats": MINIMUM_CHATS,
         "calibration": _calibration(document["probabilities"]),
         "versions": report.versions,
+        "trend": _trend(report, scope, user),
         "ground_truth": scope.ground_truth,
         "notices": [
             *notices(scope),
@@ -63,8 +66,17 @@ def criterion_report_page(
         "filters": [*scope_filters(scope), *hidden_filters(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
         "plan_url": plan_url(scope, report.criterion.key),
-        "json_url": reverse("api_criterion_report", args=args) + query,
+        "export_url": reverse("api_criterion_report", args=args) + query,
+        "query": query,
+        "set": scope.chat_set,
     }
+
+
+def _trend(report: CriterionReport, scope: Scope, user: User | AnonymousUser) -> RunTrend | None:
+    """Return the chart over the set's runs; None on a page with filters, whose figures differ."""
+    if not scope.is_unfiltered:
+        return None
+    return trend_of_criterion(report.criterion, scope.chat_set, user=user, current=scope.run)
 
 
 def _topics(parts: list[dict[str, Any]]) -> dict[str, Any]:

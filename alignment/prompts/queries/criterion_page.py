@@ -21,6 +21,7 @@ from alignment.prompts.queries.versions import (
 )
 from alignment.prompts.redesign.queries import redesign_proposals
 from alignment.regression.queries.holdout_access import holdout_uses
+from alignment.reports.queries.run_trend import trend_of_criterion
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.definitions import older_definitions
@@ -59,7 +60,7 @@ def criterion_page(
         "releases": releases_of(rows),
         "openings": holdout_uses(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],
-        **_line(chart_rows(rows), place),
+        **_line(criterion, chart_rows(rows), place, user),
         **_prompt(champion, user),
         **_unclear(criterion, user),
     }
@@ -91,11 +92,21 @@ def _draft(criterion: Criterion, user: User | AnonymousUser) -> PromptDraft | No
     return PromptDraft.objects.filter(criterion=criterion, author=user.pk).select_related("base").first()
 
 
-def _line(rows: Sequence[VersionRow], place: str) -> dict[str, Any]:
-    """Return the places to choose from, the chosen one, and its chart."""
+def _line(
+    criterion: Criterion, rows: Sequence[VersionRow], place: str, user: User | AnonymousUser
+) -> dict[str, Any]:
+    """Return the places to choose from, the chosen one, its chart, and the chart over its set's runs."""
     places = places_of(rows)
     chart = version_chart(rows, places, wanted=place)
-    return {"places": places, "place": chart.place, "line": chart.line, "line_ceiling": chart.ceiling}
+    chat_set = chart.rows[0][1].run.chat_set if chart.rows else None
+    return {
+        "places": places,
+        "place": chart.place,
+        "line": chart.line,
+        "line_ceiling": chart.ceiling,
+        "trend": trend_of_criterion(criterion, chat_set, user=user),
+        "trend_set": chat_set,
+    }
 
 
 # ---------- prompt and notes ----------

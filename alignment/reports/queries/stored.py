@@ -84,6 +84,10 @@ def stored_page(row: Report) -> dict[str, Any]:
         "ground_truth": scope.ground_truth,
         "changed": report_pin(scope) != row.pin,
         "live_url": _live_url(row, scope),
+        "table_url": reverse("alignment:report_table", args=[row.pk]),
+        "export_url": reverse("api_stored_report", args=[row.pk]),
+        "query": scope_query(scope),
+        "set": row.chat_set,
         "notices": body["pinned"]["notices"],
     }
 

@@ -1,4 +1,4 @@
-"""The page of a report: one line a criterion, tabs and filters with addresses, one Export menu."""
+"""The page of a report: one line a criterion, tabs and filters with addresses."""
 
 import re
 from html import unescape
@@ -152,23 +152,6 @@ def test_against_each_rater_no_row_has_a_status_and_none_is_offered(compared: Co
     page = lead.get(urls(compared)["report"] + "?against=each-rater")
     assert page.context["tally"] == [] and page.context["status_chips"] == []
     assert {one["disagreements"] for one in page.context["rows"]} == {None}
-
-
-def test_one_menu_has_every_export_that_the_reader_may_download(
-    compared: Compared, lead: Client, author: Client
-) -> None:
-    def links(client: Client) -> dict[str, str]:
-        text = text_of(client.get(urls(compared)["report"] + "?split=dev"))
-        menu = text.split('class="formats"', 1)[1].split("</ul>")[0]
-        return {name: unescape(url) for url, name in re.findall(r'href="([^"]+)" aria-label="([^"]+)"', menu)}
-
-    of_reports = ["Report, CSV", "Report, JSON", "Verdicts, CSV", "Verdicts, JSONL", "Session scores, CSV"]
-    assert list(links(author)) == of_reports
-    found = links(lead)
-    assert list(found) == [*of_reports, "Labels, CSV", "Labels, JSONL"]
-    for name, url in found.items():
-        assert lead.get(url).status_code == 200, name
-        assert name.startswith("Labels") or url.endswith("?split=dev")
 
 
 @pytest.mark.heavy
