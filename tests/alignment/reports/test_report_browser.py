@@ -8,6 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.misalignments.worker import misalignments_refresh
 from evaluation.models.judges import Judge
 from labeling.models.people import Rater
 from tests.browsing import assert_fine, lead_signed_in
@@ -109,6 +110,7 @@ def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
+    misalignments_refresh(compared.run)  # a page that waits for it loads itself anew
     paths = {name: url for name, url in urls(compared).items() if not name.startswith("api")}
     paths["each rater"] = paths["report"] + "?against=each-rater"
     paths["nothing in this part"] = paths["report"] + "?until=2001-01-01"

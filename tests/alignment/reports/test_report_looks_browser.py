@@ -22,7 +22,7 @@ A4 = {"width": 688, "height": 990}  # px between margins of 14 mm
 # What sticks out to the right of the page; tables that scroll are looked at as a whole.
 STICKING_OUT = """
 () => [...document.querySelectorAll("main *")]
-  .filter((one) => !one.parentElement.closest(".scroll, .vh, svg") && one.getClientRects().length)
+  .filter((one) => !one.parentElement.closest(".scroll, .tabs, .vh, svg") && one.getClientRects().length)
   .filter((one) => Math.floor(one.getBoundingClientRect().right) > document.documentElement.clientWidth)
   .map((one) => one.outerHTML.slice(0, 200))
 """
