@@ -31,7 +31,7 @@ def rater_knowledge(request: HttpRequest, assignment_id: int, key: str) -> HttpR
     criterion = found_or_404(asked_with_knowledge(assignment=assignment, key=key))
     if article := request.GET.get("article"):
         version = request.GET.get("version", "")
-        number = int(version) if version.isascii() and version.isdigit() and len(version) < 10 else None
+        number = int(version[:18]) if version.isascii() and version.isdigit() else None
         row = found_or_404(article_for(criterion=criterion, key=article, number=number))
         context = {"version": row, "text": text_below_title(row)}
         return render(request, "alignment/rater_knowledge/_article.html", context)
