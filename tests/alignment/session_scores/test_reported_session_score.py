@@ -98,7 +98,7 @@ def test_a_report_stored_before_the_session_score_still_opens(compared: Compared
     row = Report.objects.get(pk=number)
     del row.body["session_score"]
     row.save(update_fields=["body"])
-    assert "Session score" not in text_of(lead.get(page_of(number)))
+    assert 'id="session-score"' not in text_of(lead.get(page_of(number)))
     assert table(lead, number)[-1]["session_score_n"] == ""
 
 
