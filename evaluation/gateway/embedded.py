@@ -33,7 +33,7 @@ class EmbeddedModelError(RuntimeError):
     """The embedded model's server did not start."""
 
 
-class EmbeddedModelMissing(EmbeddedModelError, InputProblem):
+class EmbeddedModelMissing(InputProblem, EmbeddedModelError):
     """The embedded model is not installed."""
 
     def __init__(self, package: str) -> None:
