@@ -64,6 +64,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
 def test_next_and_a_cited_turn_can_be_followed(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
+    misalignments_refresh(compared.run)  # a page that waits for it loads itself anew
     differing = [n for n in range(1, 41) if HUMAN["polite"](n) != JUDGE["polite"](n)]
     lead.goto(live_server.url + chat_url(compared, differing[0]))
     lead.get_by_role("link", name="Next disagreement").click()
