@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.sessions.models import Session
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from common.models import FormDraft
@@ -120,6 +120,30 @@ def test_a_draft_is_restored_named_and_can_be_discarded(
     expect(lead.get_by_text("restored")).to_be_hidden()
     lead.reload()
     expect(field).to_have_value("")
+    assert not FormDraft.objects.exists()
+
+
+def test_a_form_waits_for_its_draft_on_the_way_so_that_none_comes_back(
+    lead: Page, live_server: LiveServer, guideline: str
+) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "PUT":
+            held.append(route)
+        else:
+            route.continue_()
+
+    lead.route("**/api/form-drafts/**", hold)
+    lead.goto(live_server.url + guideline)
+    with lead.expect_request(lambda request: request.method == "PUT"):
+        lead.get_by_label("Guideline").first.fill(CANARY)
+        lead.get_by_label("Reason").fill("Clearer.")
+    lead.get_by_role("button", name="Save version").click(no_wait_after=True)
+    assert not RubricGuideline.objects.exists()
+    held.pop().continue_()
+    expect(lead).not_to_have_url(live_server.url + guideline)
+    assert RubricGuideline.objects.get().text == CANARY
     assert not FormDraft.objects.exists()
 
 

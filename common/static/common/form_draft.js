@@ -40,7 +40,7 @@ export class FormDraft {
     for (const kind of ["input", "change"]) {
       form.addEventListener(kind, ({ target }) => "noDraft" in target.dataset || this.#edited());
     }
-    form.addEventListener("submit", (event) => this.#sending(event.submitter));
+    form.addEventListener("submit", (event) => this.#sending(event), { capture: true });
     addEventListener("online", () => this.#wait && this.#save());
     addEventListener("pagehide", () => this.#timer && this.#save());
   }
@@ -200,9 +200,17 @@ export class FormDraft {
     this.#state.textContent = words;
   }
 
-  #sending(button) {
+  #sending(event) {
     clearTimeout(this.#timer);
     this.#timer = 0;
+    const button = event.submitter;
+    if (this.#running) {
+      // A draft on its way arrives first: after the form was accepted it would come back.
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      this.#again = false;
+      return this.#running.then(() => this.#form.requestSubmit(button));
+    }
     this.#keepHere();
     const page = location.pathname + location.search;
     const pressed = button?.name ? [button.name, button.value] : null;
