@@ -12,6 +12,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.access import permission_or_404
+from common.drafts.middleware import ANSWERED
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.people.forms import SettingsForm, TokenForm
@@ -37,11 +38,11 @@ def token_list(request: HttpRequest) -> HttpResponse:
     new_token = _create(form, user) if request.method == "POST" and form.is_valid() else None
     if new_token is not None:
         form = TokenForm(scopes=own_scopes(user=user))
-    return render(
-        request,
-        "labeling/people/token_list.html",
-        {"tokens": token_rows(user=user), "form": form, "new_token": new_token},
-    )
+    context = {"tokens": token_rows(user=user), "form": form, "new_token": new_token}
+    answer = render(request, "labeling/people/token_list.html", context)
+    if new_token is not None:
+        answer[ANSWERED] = "yes"
+    return answer
 
 
 @require_POST

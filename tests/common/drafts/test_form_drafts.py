@@ -89,6 +89,19 @@ def test_an_accepted_form_has_no_draft_and_tells_the_browser(lead: Client) -> No
     assert unquote(accepted.cookies["form_draft_accepted"].coded_value) == key
 
 
+def test_a_form_that_is_answered_in_place_has_no_draft_once_it_is_accepted(lead: Client) -> None:
+    key = reverse("labeling:token_list")
+    save(lead, key=key)
+    refused = lead.post(key, {"form_draft": key, "name": ""})
+    assert refused.status_code == 200
+    assert draft(lead, key) is not None
+    scope, _ = refused.context["form"].fields["scopes"].choices[0]
+    made = lead.post(key, {"form_draft": key, "name": "Export", "expires": "7", "scopes": [scope]})
+    assert (made.status_code, "Form-Accepted" in made) == (200, False)
+    assert draft(lead, key) is None
+    assert unquote(made.cookies["form_draft_accepted"].coded_value) == key
+
+
 def test_a_redirect_to_the_sign_in_keeps_the_draft(lead: Client, lead_user: User) -> None:
     save(lead)
     assert Client().post("/workspace/", {"form_draft": KEY}).status_code == 302
