@@ -140,6 +140,7 @@ def test_a_form_waits_for_its_draft_on_the_way_so_that_none_comes_back(
         lead.get_by_label("Guideline").first.fill(CANARY)
         lead.get_by_label("Reason").fill("Clearer.")
     lead.get_by_role("button", name="Save version").click(no_wait_after=True)
+    lead.wait_for_timeout(500)
     assert not RubricGuideline.objects.exists()
     held.pop().continue_()
     expect(lead).not_to_have_url(live_server.url + guideline)
