@@ -1,5 +1,7 @@
 """Knowledge articles for tests."""
 
+from hashlib import sha256
+
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from labeling.models.rubric import Criterion
 
@@ -16,5 +18,5 @@ def make_article(
         number=article.versions.count() + 1,
         title=title or key.capitalize(),
         text=text,
-        content_hash=text,
+        content_hash=sha256(text.encode()).hexdigest(),
     )
