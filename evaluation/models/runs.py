@@ -184,6 +184,10 @@ class Unit(models.Model):
         return f"{self.run_id}: {self.chat_id}/{self.group}"
 
 
+# Units without an answer yet: waiting, or at a worker.
+UNITS_LEFT = (Unit.State.OPEN, Unit.State.LEASED)
+
+
 class TextBlock(models.Model):
     """A part of a prompt, stored once and shared by calls."""
 

@@ -22,7 +22,7 @@ from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run, Unit, Verdict
+from evaluation.models.runs import UNITS_LEFT, Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.services.drafts import try_ensure
 from evaluation.prompts.services.examples import PromptRefused, prompt_hash
@@ -39,7 +39,6 @@ from labeling.models.rubric import Criterion
 # Authors may try without the right to start runs: a few chats, one try of a criterion at a time.
 MOST_CHATS, USUAL_CHATS = 50, 10
 MOST_PINS = 20  # of an author beside one prompt
-UNTRIED = (Unit.State.OPEN, Unit.State.LEASED)
 CHAT, CHATS, DISAGREEMENTS = "chat", "chats", "disagreements"
 
 
@@ -122,15 +121,19 @@ def try_estimate(*, criterion: Criterion, author: User, choice: TryChoice) -> Es
     with transaction.atomic():
         plan = _plan(criterion, author, choice)
         tried_prompt = _tried_prompt(criterion, author, plan.prompt)
-        estimate = estimate_for(
-            chat_set=plan.chat_set,
-            judge=plan.judge,
-            run=plan.run(choice, {}),
-            endpoint=current_endpoint(),
-            prompts=[tried_prompt],
-        )
+        estimate = _estimate(plan, choice, tried_prompt)
         transaction.set_rollback(True)
     return estimate
+
+
+def _estimate(plan: _Plan, choice: TryChoice, tried_prompt: PromptVersion) -> Estimate:
+    return estimate_for(
+        chat_set=plan.chat_set,
+        judge=plan.judge,
+        run=plan.run(choice, {}),
+        endpoint=current_endpoint(),
+        prompts=[tried_prompt],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +151,7 @@ def bench_estimates(*, criterion: Criterion, author: User, choice: BenchChoice) 
     with transaction.atomic():
         plans = _bench_plans(criterion, author, choice)
         tried_prompt = _tried_prompt(criterion, author, plans[0][0].prompt)
-        estimates = [
-            estimate_for(
-                chat_set=plan.chat_set,
-                judge=plan.judge,
-                run=plan.run(one, {}),
-                endpoint=current_endpoint(),
-                prompts=[tried_prompt],
-            )
-            for plan, one in plans
-        ]
+        estimates = [_estimate(plan, one, tried_prompt) for plan, one in plans]
         transaction.set_rollback(True)
     return estimates
 
@@ -172,7 +166,7 @@ def bench_start(*, criterion: Criterion, author: User, choice: BenchChoice) -> l
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one start at a time
     plans = _bench_plans(criterion, author, choice)
     earlier = tries_of(criterion=criterion, author=author).filter(
-        state__in=CANCELLABLE, units__chat__in=choice.chat_ids, units__state__in=UNTRIED
+        state__in=CANCELLABLE, units__chat__in=choice.chat_ids, units__state__in=UNITS_LEFT
     )
     for run in list(earlier.distinct()):
         run_cancel(run=run, by=author)

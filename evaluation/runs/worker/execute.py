@@ -13,7 +13,17 @@ from django.utils import timezone
 
 from common.inbox.services import Kind, inbox_add
 from evaluation.judges.services.judges import judge_sent
-from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import (
+    ON_WORKER,
+    UNITS_LEFT,
+    Attempt,
+    ModelCall,
+    Passage,
+    Run,
+    Unit,
+    UnitCall,
+    Verdict,
+)
 from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.worker.leases import has_suspects, units_release
@@ -75,7 +85,7 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     # The lock keeps two workers that end together from writing an older state over a newer one.
     run.refresh_from_db(from_queryset=Run.objects.select_for_update())
     units = run.units.aggregate(
-        left=Count("id", filter=Q(state__in=[Unit.State.OPEN, Unit.State.LEASED])),
+        left=Count("id", filter=Q(state__in=UNITS_LEFT)),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
     )
     if units["left"] == 0 and run.state != Run.State.CANCELLED:

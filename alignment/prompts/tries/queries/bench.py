@@ -24,7 +24,7 @@ from alignment.prompts.tries.queries.results import (
 )
 from evaluation.engines.core.quotes import Quote, find_quotes
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import UNITS_LEFT, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.prompts.queries.versions import champions
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.steps import final_rationales
@@ -95,7 +95,7 @@ class BenchChat:
     @property
     def pending(self) -> bool:
         """Whether its try goes on."""
-        going = self.unit is not None and self.unit.state in (Unit.State.OPEN, Unit.State.LEASED)
+        going = self.unit is not None and self.unit.state in UNITS_LEFT
         return going and self.unit is not None and self.unit.run.state in OPEN_RUNS
 
     @property
@@ -287,7 +287,7 @@ def _newest_units(criterion: Criterion, author: User, chats: Collection[int]) ->
         run__purpose=Run.Purpose.TRY,
         run__started_by=author,
         **{f"run__options__{TRY_OPTIONS}__criterion": criterion.key},
-    ).exclude(state__in=(Unit.State.OPEN, Unit.State.LEASED), run__state=Run.State.CANCELLED)
+    ).exclude(state__in=UNITS_LEFT, run__state=Run.State.CANCELLED)
     units: dict[int, Unit] = {}
     for unit in tried.select_related("run__judge").order_by("-run_id"):
         units.setdefault(unit.chat_id, unit)
