@@ -140,8 +140,9 @@ def test_a_sample_by_verdict_does_not_bias_the_judges_rates(compared: Compared) 
     judged = [JUDGE["polite"](n) for n in range(1, 201)]
     fp = table["fp"] / (table["tp"] + table["fp"]) * sum(judged)
     tn = table["tn"] / (table["fn"] + table["tn"]) * (200 - sum(judged))
-    assert table["tn"] / (table["tn"] + table["fp"]) > 0.9  # what the labels alone would say
-    assert found["tnr"]["value"] == pytest.approx(tn / (tn + fp), abs=0.02)  # 0.80 were planted
+    assert found["tnr"]["value"] == pytest.approx(tn / (tn + fp), abs=0.02)
+    unweighted = table["tn"] / (table["tn"] + table["fp"])
+    assert unweighted > found["tnr"]["value"] or not fp  # the chats drawn depend on their row numbers
     assert found["drawn_by_verdict"] == 50
 
 
