@@ -1,5 +1,6 @@
 """The Celery application; tasks contain ids only, the database has the state."""
 
+import logging
 import os
 import signal
 from contextlib import suppress
@@ -7,6 +8,7 @@ from typing import Any
 
 from celery import Celery
 from celery.app.amqp import AMQP
+from celery.exceptions import Reject
 from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.state import active_requests
 from kombu.connection import Connection
@@ -40,6 +42,16 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # By name: it needs the models, which are not loaded yet.
 app.steps["worker"].add("lace_site.heartbeat:Heartbeat")
+
+
+def one_line_for_a_message_put_back(record: logging.LogRecord) -> bool:
+    """Log without its traceback that a stopping worker put a message back: that is no error."""
+    if record.exc_info and isinstance(record.exc_info[1], Reject):
+        record.exc_info = None
+    return True
+
+
+logging.getLogger("celery.app.trace").addFilter(one_line_for_a_message_put_back)
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.models.runs import Attempt, Run, WorkerLease
-from evaluation.tasks import process_units
+from evaluation.tasks import STOPPING, process_units
 from tests.factories.runs import always, answering, verdicts_of, workspace
 from tests.factories.workers import BROKER, ended, launched, not_enqueued, wait_until, workers_with
 from tests.stub_endpoint import StubReply
@@ -49,6 +49,15 @@ def test_stopped_workers_wait_for_the_answers_on_their_way_and_reopen_the_rest(
     assert Attempt.objects.filter(outcome="answered").count() == Attempt.objects.count() == asked
     assert not WorkerLease.objects.exists()
     assert set(run.units.values_list("state", "tries")) == {("open", 0), ("done", 1)}
+
+
+def test_a_worker_that_stops_puts_its_message_back_with_one_line_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(STOPPING, "is_set", lambda: True)
+    process_units.apply(args=[1])
+    (record,) = [each for each in caplog.records if each.name == "celery.app.trace"]
+    assert ("this worker stops" in record.getMessage(), record.exc_info) == (True, None)
 
 
 def test_a_task_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
