@@ -14,6 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from statistics import quantiles
 
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.db import connections
 from django.test import Client
@@ -41,6 +42,7 @@ WARM = 3  # chats at the beginning that are not counted
 SAVED_MS, NEXT_MS, OPEN_S, WEIGHT_KB = 150.0, 300.0, 1.0, 150.0
 PACES = {"hurried": 0.12, "unhurried": 0.5}  # seconds from key to key, the one that submits among them
 PATIENCE = 30
+SESSION = settings.SESSION_COOKIE_NAME
 
 # Notes the ms from a key to the word "Saved", of the server's answer, from submitting to the frame in which
 # another chat takes keys, and from the address to the first chat. It looks only when the page has changed.
@@ -137,7 +139,7 @@ def signed_in(chromium: Browser, url: str, rater: Rater) -> Page:
     assert rater.user is not None
     client.force_login(rater.user)
     context = chromium.new_context(viewport={"width": 1280, "height": 720})
-    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}])
+    context.add_cookies([{"name": SESSION, "value": client.cookies[SESSION].value, "url": url}])
     page = context.new_page()
     page.add_init_script(WATCH)
     page.goto(url + reverse("labeling:queue"))

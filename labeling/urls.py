@@ -4,7 +4,8 @@ from django.urls import path
 
 from labeling.adjudication import views as adjudicate
 from labeling.jobs import views as jobs
-from labeling.people import views as people
+from labeling.people.views import accounts, people
+from labeling.people.views import workspace as workspace_pages
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criterion_texts, guidelines
 from labeling.sets import views as sets
@@ -76,9 +77,19 @@ urlpatterns = [
     path("notes/", notes.note_list, name="note_list"),
     path("notes/<int:note_id>/", notes.note_detail, name="note_detail"),
     path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
-    path("workspace/", people.workspace_settings, name="workspace"),
-    path("workspace/log/", people.workspace_log, name="workspace_log"),
-    path("password/", people.PasswordPage.as_view(), name="password"),
-    path("tokens/", people.token_list, name="token_list"),
-    path("tokens/<int:token_id>/revoke/", people.token_revoke, name="token_revoke"),
+    path("workspace/", workspace_pages.workspace_settings, name="workspace"),
+    path("workspace/log/", workspace_pages.workspace_log, name="workspace_log"),
+    path("tokens/", workspace_pages.token_list, name="token_list"),
+    path("tokens/<int:token_id>/revoke/", workspace_pages.token_revoke, name="token_revoke"),
+    path("people/", people.people, name="people"),
+    path("people/new/", people.person_new, name="person_new"),
+    path("people/groups/", people.group_new, name="group_new"),
+    path("people/groups/<int:group_id>/delete/", people.group_deleted, name="group_delete"),
+    path("people/invitations/<int:invitation_id>/revoke/", people.invitation_revoked, name="invite_revoke"),
+    path("people/<int:person_id>/", people.person, name="person"),
+    path("people/<int:person_id>/password/", people.person_password, name="person_password"),
+    path("people/<int:person_id>/deactivate/", people.person_deactivate, name="person_deactivate"),
+    path("people/<int:person_id>/activate/", people.person_activate, name="person_activate"),
+    path("join/<str:token>/", accounts.join, name="join"),
+    path("welcome/", accounts.welcome, name="welcome"),
 ]

@@ -161,7 +161,7 @@ def _workers(queue: str, heartbeats: list[WorkerHeartbeat]) -> Part:
 def _serve() -> Part | None:
     """Return what `serve` says of its children; None where none runs."""
     try:
-        told = json.loads((settings.VAR_DIR / "serve.json").read_text("utf-8"))
+        told = json.loads((settings.SITE_DIR / "serve.json").read_text("utf-8"))
         os.kill(told["pid"], 0)
         troubled = [
             f"{child['name']}: {child['state']}" for child in told["children"] if child["state"] != "running"

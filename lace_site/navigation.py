@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -85,18 +86,21 @@ ENTRIES: Entries = (
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable).
+    """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable), and more.
+
+    `manages_people`: whether the account menu leads to the People page. `csrf_cookie`: its name, for scripts.
 
     `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"nav": [], "tabs": [], "role": ""}
+        return {"nav": [], "tabs": [], "role": "", "csrf_cookie": settings.CSRF_COOKIE_NAME}
     here = request.resolver_match.view_name if request.resolver_match else ""
-    roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
+    roles = [Role(group.name) for group in user.groups.all() if group.name in Role.values]
     return {
-        # Omit a role that equals the user name.
-        "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
+        "role": ", ".join(role.label.lower() for role in roles),
+        "manages_people": user.is_superuser or Role.LEAD in roles,
+        "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "nav": _items(ENTRIES, user, here),
         "site_status": site_status if user.has_perm(RIGHT) else (),
         "tabs": _items(LABELLING, user, here)

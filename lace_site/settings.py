@@ -1,6 +1,7 @@
 """Every setting of the workbench, read once from the environment (and .env)."""
 
 import os
+import re
 import secrets
 import tomllib
 from hashlib import sha256
@@ -95,7 +96,7 @@ def database_wait(config: dict[str, Any], seconds: int) -> None:
 
 def database() -> dict[str, Any]:
     """Return the database settings; SQLite is set up for eight writers (WAL, IMMEDIATE, long timeout)."""
-    config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'lace.sqlite3'}")
+    config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'workspace.sqlite3'}")
     if config["ENGINE"] not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must start with sqlite:// or postgres://")
     # NB: closing SQLite's last connection checkpoints and deletes the log: avoid that after each request.
@@ -116,6 +117,19 @@ def database() -> dict[str, Any]:
     return config
 
 
+def site_name(config: dict[str, Any]) -> str:
+    """Return a short name of the database: workspaces on one machine share neither files nor cookies.
+
+    An SQLite file in `var/` has its own name; others get a mark of their place too.
+    """
+    path = Path(str(config["NAME"]))
+    name = re.sub(r"\W+", "_", path.stem)
+    if config["ENGINE"] == SQLITE and path.parent == VAR_DIR:
+        return name
+    place = f"{config.get('HOST', '')}:{config.get('PORT', '')}/{config['NAME']}"
+    return f"{name}_{sha256(place.encode()).hexdigest()[:8]}"
+
+
 def static_mark() -> str:
     """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
     digest = sha256()
@@ -132,6 +146,9 @@ DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
+SITE_NAME = site_name(DATABASES["default"])
+# What one site writes at run time and another on this machine must not read: broker, state of `serve`.
+SITE_DIR = VAR_DIR / "sites" / SITE_NAME
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
@@ -159,6 +176,8 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "allauth",
+    "allauth.account",
 ]
 
 MIDDLEWARE = [
@@ -172,6 +191,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "labeling.people.middleware.note_last_seen",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "common.drafts.middleware.drop_sent_drafts",
@@ -211,9 +232,27 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ] + [{"NAME": "labeling.people.services.accounts.TokensEndWithPassword"}]
-LOGIN_URL = "login"
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
-LOGOUT_REDIRECT_URL = "login"
+LOGOUT_REDIRECT_URL = "account_login"
+# Local accounts of django-allauth; nobody signs up: leads create accounts and invite.
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+ACCOUNT_ADAPTER = "labeling.people.services.sign_in.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "labeling.people.forms.SignInForm",
+    "change_password": "labeling.people.forms.ChangePasswordForm",
+    "reset_password": "labeling.people.forms.ResetByMailForm",
+    "reset_password_from_key": "labeling.people.forms.NewPasswordForm",
+}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "LACE workbench: "
+ACCOUNT_SESSION_REMEMBER = ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.ResetKeys"  # noqa: S105
+# Failed sign-ins, in each web process: by address, and by address and account.
+ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = time_zone()
@@ -251,6 +290,9 @@ CONTENT_SECURITY_POLICY = {
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# NB: cookies ignore ports: a second site on this machine would end the sessions of the first.
+SESSION_COOKIE_NAME = f"sessionid_{SITE_NAME}"
+CSRF_COOKIE_NAME = f"csrftoken_{SITE_NAME}"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
@@ -259,6 +301,7 @@ if switch("HTTPS"):
     SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
+    ALLAUTH_TRUSTED_PROXY_COUNT = 1  # limits of sign-ins count the clients, not the proxy
 
 REST_FRAMEWORK = {
     # NB: the first one answers 401 for an invalid token.
@@ -298,7 +341,7 @@ SPECTACULAR_SETTINGS = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
 # Celery: the database has the state, the broker only wakes workers.
-BROKER_DIR = Path(env.str("LACE_BROKER_DIR", default=str(VAR_DIR / "broker")))
+BROKER_DIR = Path(env.str("LACE_BROKER_DIR", default=str(SITE_DIR / "broker")))
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost")
 CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
@@ -366,7 +409,8 @@ INBOX_SUBJECTS = {
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
-# Where the inbox sends e-mail, as EMAIL_URL (smtp+tls://user:password@host:587); without it there is none.
+# Where the inbox and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
+# without it there is none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
 if INBOX_MAIL:
     vars().update(env.email_url("EMAIL_URL"))

@@ -1,7 +1,6 @@
 """Routes of the whole site."""
 
 from django.contrib import admin
-from django.contrib.auth import views as auth
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
@@ -12,8 +11,7 @@ handler500 = "lace_site.errors.server_error"
 
 urlpatterns = [
     path("", views.home, name="home"),
-    path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("accounts/", include("labeling.people.urls")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -64,9 +64,10 @@ def post(
 
 
 ANSWER = {"client_id": "6f1c4f0e-0000-4000-8000-000000000001", "value": True}
-NEW_PASSWORD = {"old_password": "correct horse battery"} | dict.fromkeys(
-    ("new_password1", "new_password2"), "another horse battery"
+NEW_PASSWORD = {"oldpassword": "correct horse battery"} | dict.fromkeys(
+    ("password1", "password2"), "another horse battery"
 )
+JOIN = {"username": "joined"} | dict.fromkeys(("password1", "password2"), "another horse battery")
 NOTE = {"client_id": "6f1c4f0e-0000-4000-8000-000000000002", "kind": "flag", "text": "Look."}
 DECISION = {"value": True, "reason": "Turn 2.", "seen": "decision"}
 GUIDELINE = {"text": "Be fair.", "reason": "Shorter.", "base": 1, "meaning": "wording"}

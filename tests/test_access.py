@@ -22,8 +22,8 @@ from tests.world import World, make_world, rolled_back
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
-LEAD_ON = ("home", "login", "alignment:chat_newest")  # to the page that is meant
-ENDS_SESSION = ("logout", "labeling:password")
+LEAD_ON = ("home", "account_login", "alignment:chat_newest")  # to the page that is meant
+ENDS_SESSION = ("account_logout", "account_change_password")
 UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"
 
@@ -83,12 +83,12 @@ def is_success(answer: Any, name: str, case: Case) -> bool:
         return bool(answer.status_code == case.says)
     if name.startswith("api") or case.method == "GET":
         return answer.status_code in range(200, 300) or (name in LEAD_ON and answer.status_code == 302)
-    return answer.status_code == 302 and (name == "logout" or not is_sign_in(answer))
+    return answer.status_code == 302 and (name == "account_logout" or not is_sign_in(answer))
 
 
 def is_sign_in(answer: Any) -> bool:
     """Whether the answer leads to the form for signing in."""
-    return answer.status_code == 302 and str(answer["Location"]).startswith(reverse("login"))
+    return answer.status_code == 302 and str(answer["Location"]).startswith(reverse("account_login"))
 
 
 @pytest.mark.parametrize("person", one_by_one(NAMED, "lead"))

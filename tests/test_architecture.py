@@ -25,7 +25,11 @@ KINDS = {".py", ".html", ".js"}  # not the stylesheet: it is meant to be one
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 500, 40
 
 # What a stranger may open; static files are served before any route is looked up.
-OPEN_ROUTES = {"login", "admin:login", "healthz", "readyz"}
+OPEN_ROUTES = {"account_login", "admin:login", "healthz", "readyz"} | {
+    "account_inactive",
+    "account_reset_password",
+    "account_reset_password_done",
+}
 UNSAFE = ("post", "put", "patch", "delete")
 
 
@@ -99,7 +103,7 @@ def test_the_migrations_are_complete() -> None:
 def test_the_urlconf_is_read_whole() -> None:
     routes = all_routes()
     names = {route.name for route in routes}
-    assert {"home", "logout", "labeling:rate", "evaluation:run_detail", "alignment:cell"} <= names
+    assert {"home", "account_logout", "labeling:rate", "evaluation:run_detail", "alignment:cell"} <= names
     assert {"api_label", "api_run_report", "schema", "admin:index", *OPEN_ROUTES} <= names
     assert len(routes) > 40
 
@@ -107,7 +111,7 @@ def test_the_urlconf_is_read_whole() -> None:
 @pytest.mark.sweep
 @pytest.mark.django_db
 def test_every_route_asks_for_the_sign_in() -> None:
-    client, login = Client(), (reverse("login"), reverse("admin:login"))
+    client, login = Client(), (reverse("account_login"), reverse("admin:login"))
     for route in all_routes():
         for method in ("get", *UNSAFE):
             response = getattr(client, method)(route.url)
@@ -147,5 +151,5 @@ def test_with_the_token_the_same_request_goes_through(everybody: User) -> None:
     client.force_login(everybody)
     page = client.get(reverse("alignment:report_list"))
     token = page.context["csrf_token"]
-    assert client.post(reverse("logout"), {"csrfmiddlewaretoken": str(token)}).status_code == 302
+    assert client.post(reverse("account_logout"), {"csrfmiddlewaretoken": str(token)}).status_code == 302
     assert client.get(reverse("alignment:report_list")).status_code == 302

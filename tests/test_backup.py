@@ -155,7 +155,7 @@ def test_a_backup_is_for_its_owner_alone_and_holds_no_secret(
     user = make_user("mara", Role.RATER)
     client = Client()
     client.force_login(user)
-    session = client.cookies["sessionid"].value
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     file = tmp_path / "monday.lace"
     backup_create(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

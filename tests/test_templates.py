@@ -60,11 +60,11 @@ def test_an_account_without_a_role_is_told_whom_to_ask() -> None:
     client.force_login(make_user("new.person"))
     answer = client.get("/")
     assert answer.status_code == 403
-    assert "Ask a lead to add <strong>new.person</strong>" in answer.content.decode()
+    assert "Ask a lead to give <strong>new.person</strong> a role" in answer.content.decode()
 
 
 def test_every_page_at_the_top_is_tried_here() -> None:
     tried = {f"{kind}.html" for kind in ERRORS} | {"403_csrf.html", "no_role.html"}
-    tried.add("503.html")  # tests/test_database_down.py
+    tried |= {"503.html", "429.html"}  # tests/test_database_down.py, labeling/people/test_sign_in.py
     frames = {"base.html", "docs.html"}  # behind every other page, and behind the documentation
     assert {one.name for one in TEMPLATES.glob("*.html")} == tried | frames

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -31,8 +32,10 @@ from labeling.models.labels import (
     LabelRevision,
     RaterNote,
 )
-from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
+from labeling.models.people import ApiToken, AuditEvent, Invitation, Rater, Role, User, Workspace
 from labeling.people.services.audit import audit
+from labeling.people.services.invitations import digest
+from labeling.people.services.sign_in import reset_path
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
@@ -181,6 +184,25 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "decision": Adjudication.objects.get(chat=chat).pk,
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
+        **_people(lead),
+    }
+
+
+def _people(lead: User) -> dict[str, Any]:
+    """Somebody who has not signed in yet, with the links that lead there; a group without members."""
+    person, secret = make_user(f"{CANARY}-person", Role.AUTHOR), f"{CANARY}-secret"
+    until = timezone.now() + timedelta(days=1)
+    invitation = Invitation.objects.create(
+        role=Role.RATER, digest=digest(secret), created_by=lead, expires_at=until
+    )
+    uidb36, key = reset_path(person).split("/")[-3:-1]
+    return {
+        "person_id": person.pk,
+        "uidb36": uidb36,
+        "reset_key": key,
+        "token": secret,
+        "invitation_id": invitation.pk,
+        "group_id": Group.objects.create(name=f"{CANARY}-group").pk,
     }
 
 

@@ -18,7 +18,6 @@ from labeling.jobs.services import job_close, job_open, job_raters_add, job_star
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
-from labeling.people.queries.accounts import who_adds_accounts
 from labeling.people.services.roles import rater_for
 from labeling.rating.services.leases import SkipReason
 from labeling.sets.queries import demo_notices, labellers, set_rows
@@ -74,7 +73,6 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
     context["notices"] = demo_notices(chat_set=job.chat_set) + [row.words for row in page.dropped]
     context["form"] = AddRatersForm(job=job)
-    context["who_adds"] = who_adds_accounts() if page.unreachable else ""
     return render(request, "labeling/jobs/detail.html", context)
 
 
@@ -180,12 +178,12 @@ def _size(form: JobForm, chat_set: ChatSet) -> Any:
 
 
 def _too_few(form: JobForm) -> dict[str, Any]:
-    """Return how many accounts can label and whom to ask for more, where the job needs more of them."""
+    """Return how many accounts can label, where the job needs more of them."""
     able, text = labellers().count(), str(form["overlap"].value() or "")
     wanted = int(text) if text.isascii() and text.isdecimal() else 1
     if able >= max(2, wanted):
         return {}
-    return {"able": able, "who_adds": who_adds_accounts()}
+    return {"able": able, "too_few": True}
 
 
 def _reason(stored: str) -> str:

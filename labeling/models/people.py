@@ -18,6 +18,9 @@ class Role(models.TextChoices):
 class User(AbstractUser):
     """An account. Raters are separate: labels may come from raters without an account."""
 
+    # When the user last opened a page, to the hour.
+    last_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
+
     # Scopes of this request's token; None: no token, all permissions of the user.
     scopes: frozenset[str] | None = None
 
@@ -135,3 +138,31 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Invitation(models.Model):
+    """A link by which one person creates their own account; only the digest of its secret is stored."""
+
+    role = models.CharField(max_length=10, choices=Role.choices)
+    name = models.CharField(max_length=150, blank=True, default="")
+    email = models.EmailField(blank=True, default="")
+    digest = models.CharField(max_length=64)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_by = models.OneToOneField(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["digest"], name="invitation_digest"),
+            models.CheckConstraint(
+                condition=models.Q(used_by__isnull=True, used_at__isnull=True)
+                | models.Q(used_by__isnull=False, used_at__isnull=False, revoked_at__isnull=True),
+                name="invitation_used_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.get_role_display()

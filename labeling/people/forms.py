@@ -1,9 +1,185 @@
-"""Forms for API tokens and workspace settings."""
+"""Forms of accounts, API tokens and workspace settings."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from allauth.account import forms as allauth
 from django import forms
+from django.contrib.auth.models import Group
+
+from common.problems import FieldProblem
+from labeling.models.people import Role
+
+if TYPE_CHECKING:
+    MultipleChoice = forms.ModelMultipleChoiceField[Any]
+else:
+    MultipleChoice = forms.ModelMultipleChoiceField  # NB: not subscriptable at run time
+
+PASSWORD_HELP = "At least 8 characters; no common password, not your name."  # noqa: S105  a help text
+
+
+def _words(form: forms.Form, **labels: str) -> None:
+    """Give fields of allauth our labels, without its placeholders and help."""
+    for name, label in labels.items():
+        field = form.fields[name]
+        field.label, field.help_text = label, ""
+        field.widget.attrs.pop("placeholder", None)
+
+
+class SignInForm(allauth.LoginForm):  # type: ignore[misc]  # allauth has no types
+    """Sign in by user name or e-mail."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, login="User name or e-mail", password="Password")  # noqa: S106  a label
+        self.fields["login"].widget.attrs |= {"autocomplete": "username", "autofocus": True}
+
+
+class ChangePasswordForm(allauth.ChangePasswordForm):  # type: ignore[misc]
+    """Change one's own password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(
+            self,
+            oldpassword="Current password",
+            password1="New password",
+            password2="New password again",
+        )
+        self.fields[
+            "password1"
+        ].help_text = f"{PASSWORD_HELP} A new password ends your other sessions and revokes your API tokens."
+
+
+class NewPasswordForm(allauth.ResetPasswordKeyForm):  # type: ignore[misc]
+    """Set a password by a link."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, password1="New password", password2="New password again")
+        self.fields["password1"].help_text = PASSWORD_HELP
+
+
+class ResetByMailForm(allauth.ResetPasswordForm):  # type: ignore[misc]
+    """Ask for a link by e-mail."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, email="E-mail")
+
+
+class ProblemForm(forms.Form):
+    """A form that shows the problems of a service at its fields."""
+
+    def refuse(self, problem: FieldProblem) -> None:
+        """Show the problem at its field."""
+        field = problem.field if problem.field in self.fields else None
+        self.add_error(field, f"{problem.message[:1].upper()}{problem.message[1:]}.".replace("..", "."))
+
+
+class PersonFields(ProblemForm):
+    """Name and e-mail of an account."""
+
+    name = forms.CharField(required=False, max_length=150, label="Name", help_text="As others see it.")
+    email = forms.EmailField(
+        required=False, label="E-mail", help_text="For signing in and for inbox e-mails."
+    )
+
+
+class OwnAccountForm(PersonFields):
+    """Create one's own account: by an invitation, or as the first one."""
+
+    username = forms.CharField(
+        max_length=150,
+        label="User name",
+        help_text="Letters, digits and @ . + - _",
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password1 = forms.CharField(
+        label="Password",
+        strip=False,
+        help_text=PASSWORD_HELP,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    password2 = forms.CharField(
+        label="Password again",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    field_order = ("code", "username", "name", "email", "password1", "password2")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse two different passwords."""
+        data = super().clean() or self.cleaned_data
+        if data.get("password1") and data.get("password2") and data["password1"] != data["password2"]:
+            self.add_error("password2", "The two passwords differ. Type both again.")
+        return data
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Return the service's arguments."""
+        data = self.cleaned_data
+        fields = {name: data[name] for name in ("username", "name", "email")}
+        return fields | {"password": data["password1"]}
+
+
+class WelcomeForm(OwnAccountForm):
+    """Create the first account."""
+
+    code = forms.CharField(
+        max_length=60,
+        label="Setup code",
+        help_text="The start of the server prints it, in the link to this page.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class InvitationForm(ProblemForm):
+    """Invite one person."""
+
+    role = forms.ChoiceField(choices=Role.choices, label="Role")
+    name = forms.CharField(required=False, max_length=150, label="Name (optional)")
+    email = forms.EmailField(required=False, label="E-mail (optional)")
+
+
+class RolesField(forms.MultipleChoiceField):
+    """The three roles as boxes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=Role.choices, widget=forms.CheckboxSelectMultiple, label="Roles", **options)
+
+
+class NewAccountForm(PersonFields):
+    """Create an account for another person."""
+
+    username = forms.CharField(
+        max_length=150,
+        label="User name",
+        help_text="Letters, digits and @ . + - _. It cannot be changed later.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    roles = RolesField()
+    field_order = ("username", "name", "email", "roles")
+
+
+class PersonForm(PersonFields):
+    """Change an account."""
+
+    roles = RolesField(required=False)
+    groups = MultipleChoice(
+        required=False, queryset=Group.objects.none(), widget=forms.CheckboxSelectMultiple, label="Groups"
+    )
+
+    def __init__(self, *args: Any, groups: list[Group], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast("MultipleChoice", self.fields["groups"])
+        field.queryset = Group.objects.filter(pk__in=[group.pk for group in groups]).order_by("name")
+
+
+class GroupForm(ProblemForm):
+    """Create a group of raters."""
+
+    name = forms.CharField(max_length=150, label="Name of the new group")
 
 
 class TokenForm(forms.Form):

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db import connection
+from django.utils import timezone
 
 from labeling.chats.core.transcript import content_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
@@ -17,7 +18,10 @@ _numbers = itertools.count(1)
 
 
 def make_user(name: str, *roles: Role) -> User:
-    user = User.objects.create_user(username=name, password="correct horse battery")
+    # Seen just now: tests that count statements do not meet the one that notes it.
+    user = User.objects.create_user(
+        username=name, password="correct horse battery", last_seen_at=timezone.now()
+    )
     user.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
     # Tests count the events of what they do, not of the accounts they start with.
     AuditEvent.objects.filter(object_type="labeling.user", object_id=user.pk).delete()

@@ -20,7 +20,8 @@ export class TooLarge extends Trouble {
 
 // The CSRF token, read for each request: it changes with a new sign-in.
 export function token() {
-  return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
+  const name = document.body.dataset.csrfCookie;
+  return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
 }
 
 // Returns the response; throws Trouble where a retry may help.

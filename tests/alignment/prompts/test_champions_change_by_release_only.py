@@ -18,7 +18,7 @@ from tests.world import World, make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
-ENDS_SESSION = ("logout", "labeling:password")
+ENDS_SESSION = ("account_logout", "account_change_password")
 CHANGES = [
     (name, case)
     for name, cases in ROUTES.items()

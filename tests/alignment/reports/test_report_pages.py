@@ -47,7 +47,7 @@ def test_strangers_are_sent_to_the_sign_in(compared: Compared, client: Client) -
         else:
             assert (response.status_code, response.headers["Location"].split("?")[0]) == (
                 302,
-                reverse("login"),
+                reverse("account_login"),
             )
 
 

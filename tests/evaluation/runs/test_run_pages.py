@@ -65,7 +65,7 @@ def test_nobody_opens_a_page_without_signing_in(client: Client, rubric: Rubric, 
     *html, api = pages(run)
     for url in html:
         response = client.get(url)
-        assert (response.status_code, response["Location"]) == (302, f"{reverse('login')}?next={url}")
+        assert (response.status_code, response["Location"]) == (302, f"{reverse('account_login')}?next={url}")
     assert client.get(api).status_code == 403
 
 

@@ -115,7 +115,7 @@ def test_a_token_is_read_from_the_header_only(lead_user: User) -> None:
 def test_a_token_opens_no_page(lead_user: User) -> None:
     answer = called(secret_of(lead_user, "see_judge"), reverse("labeling:set_list"))
     assert answer.status_code == 302
-    assert answer.headers["Location"].startswith(reverse("login"))
+    assert answer.headers["Location"].startswith(reverse("account_login"))
 
 
 def test_its_use_is_recorded_once_a_minute(

@@ -18,7 +18,7 @@ from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db
 
-OLD, NEW = NEW_PASSWORD["old_password"], NEW_PASSWORD["new_password1"]
+OLD, NEW = NEW_PASSWORD["oldpassword"], NEW_PASSWORD["password1"]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_new_password_revokes_tokens_and_ends_other_sessions(
     for browser in (client, other):
         browser.force_login(author_user)
     assert status(secret) == 200
-    answer = client.post("/password/", NEW_PASSWORD, follow=True)
+    answer = client.post("/accounts/password/", NEW_PASSWORD, follow=True)
     text = page_text(answer)
     assert "Password changed. Your other sessions ended. Token nightly is revoked" in text
     assert "Revoked: the password changed" in text
@@ -49,7 +49,7 @@ def test_a_new_password_revokes_tokens_and_ends_other_sessions(
 
 def test_a_wrong_old_password_changes_nothing(client: Client, author_user: User, secret: str) -> None:
     client.force_login(author_user)
-    answer = client.post("/password/", {**NEW_PASSWORD, "old_password": "wrong"})
+    answer = client.post("/accounts/password/", {**NEW_PASSWORD, "oldpassword": "wrong"})
     assert answer.status_code == 200
     assert author_user.check_password(OLD)
     assert status(secret) == 200

@@ -40,7 +40,7 @@ def leaks(world: World, *methods: str) -> list[str]:
     found, rater = [], world.client("rater")
     for name, method, url, body in calls(world, *methods):
         with rolled_back():
-            client = world.client("rater") if name == "logout" else rater
+            client = world.client("rater") if name == "account_logout" else rater
             said = as_text(ask(client, method, url, body))
         if CANARY in said:
             found.append(f"{method} {url} ({name}): …{said[said.index(CANARY) - 80 :][:200]}…")

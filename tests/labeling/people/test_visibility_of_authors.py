@@ -111,7 +111,7 @@ def telling(
             continue
         asked = f"{url}{'&' if '?' in url else '?'}{query}" if query else url
         with rolled_back():
-            client = world.client("author") if name == "logout" else author
+            client = world.client("author") if name == "account_logout" else author
             said = as_text(ask(client, method, asked, body | (more or {}))).lower()
         told = [word for word in words if word.lower() in said]
         found += [f"{method} {asked} ({name}): …{around(said, word.lower())}…" for word in told]
@@ -202,7 +202,7 @@ def heard(world: World) -> dict[str, str]:
         url: None
         for one in (world, about_it(world))
         for name, _, url, _ in calls(one, "GET")
-        if is_for_authors(name) and name != "logout"
+        if is_for_authors(name) and name != "account_logout"
     }
     for url in urls:
         ask(author, "GET", url)

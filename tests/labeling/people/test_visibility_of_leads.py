@@ -61,7 +61,7 @@ def telling(world: World, person: str, among: Collection[str] = (), *, by: Seque
         if among and name not in among:
             continue
         with rolled_back():
-            caller = world.client(person) if name == "logout" else client
+            caller = world.client(person) if name == "account_logout" else client
             if HELD in as_text(ask(caller, method, url, body)):
                 found.add(name)
     return found

@@ -237,12 +237,12 @@ def test_the_rating_page_and_the_job_of_others_do_not_exist(desk: Desk) -> None:
 
 def test_without_signing_in_every_page_leads_to_the_sign_in(desk: Desk) -> None:
     url = reverse("labeling:rate", args=[desk.taken().pk])
-    assert Client().get(url)["Location"] == f"{reverse('login')}?next={url}"
+    assert Client().get(url)["Location"] == f"{reverse('account_login')}?next={url}"
 
 
 def test_who_was_signed_out_lands_on_a_page_that_can_be_read(desk: Desk) -> None:
     signed_out = Client().post(reverse("labeling:next", args=[desk.job.pk]))
-    assert signed_out["Location"] == reverse("login")
+    assert signed_out["Location"] == reverse("account_login")
 
 
 def stored_under(desk: Desk, assignment: Assignment) -> str:

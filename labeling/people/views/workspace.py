@@ -3,11 +3,8 @@
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.views import PasswordChangeView
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,8 +14,7 @@ from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.people.forms import SettingsForm, TokenForm
 from labeling.people.queries.audit import audit_page
-from labeling.people.queries.tokens import own_scopes, own_token, token_rows, tokens_in_use
-from labeling.people.services.audit import acting
+from labeling.people.queries.tokens import own_scopes, own_token, token_rows
 from labeling.people.services.tokens import NewToken, token_create
 from labeling.people.services.tokens import token_revoke as revoke
 from labeling.people.services.workspace import rules_now, workspace_change
@@ -55,31 +51,6 @@ def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     revoke(token=token, by=user)
     messages.success(request, f"Token {token.name} revoked. Programs can no longer use it.")
     return redirect("labeling:token_list")
-
-
-class PasswordPage(PasswordChangeView):
-    """Change one's own password: other sessions end, and all API tokens are revoked."""
-
-    template_name = "labeling/people/password.html"
-    success_url = reverse_lazy("labeling:token_list")
-
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Store the password and name the revoked tokens."""
-        user = cast(User, self.request.user)
-        names = [token.name for token in tokens_in_use(user=user)]
-        with acting(user):
-            response = super().form_valid(form)
-        messages.success(self.request, _changed(names))
-        return response
-
-
-def _changed(tokens: list[str]) -> str:
-    """Return what a new password ended."""
-    ended = "Password changed. Your other sessions ended."
-    if not tokens:
-        return ended
-    words = f"Token {tokens[0]} is" if len(tokens) == 1 else f"{len(tokens)} tokens ({', '.join(tokens)}) are"
-    return f"{ended} {words} revoked: create new ones for programs that still need access."
 
 
 def _create(form: TokenForm, user: User) -> NewToken | None:
