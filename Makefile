@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Each process would else compile every module again where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo dev test test-all browser lint bench faults attack clean
+.PHONY: demo start dev test test-all browser lint bench faults attack clean
 
 # ---- environment
 $(VENV)/.runtime: requirements.txt requirements-model.txt
@@ -26,6 +26,11 @@ demo: $(VENV)/.runtime
 	$(BIN)/python manage.py migrate --verbosity 0
 	$(BIN)/python manage.py create_demo --evaluate
 	PORT=$(PORT) $(BIN)/python manage.py serve
+
+# Your own workspace; on the next free port while another site, such as the demo, has the first one.
+start: $(VENV)/.runtime
+	$(BIN)/python manage.py migrate --verbosity 0
+	PORT=$(PORT) $(BIN)/python manage.py serve --next-free-port
 
 dev: $(VENV)/.runtime
 	$(BIN)/python manage.py migrate --verbosity 0

@@ -127,10 +127,16 @@ def pause_of_web(deaths: int) -> float:
 
 
 class Keeper:
-    """Starts children and keeps them; `record` is the file that tells other processes about them."""
+    """Starts children and keeps them; `record` is the file that tells other processes about them.
 
-    def __init__(self, children: Iterable[Child], *, say: Callable[[str], object], record: Path) -> None:
+    `url` is the address of the pages.
+    """
+
+    def __init__(
+        self, children: Iterable[Child], *, say: Callable[[str], object], record: Path, url: str = ""
+    ) -> None:
         self.children = list(children)
+        self.url = url
         self._say, self._record = say, record
 
     def start(self) -> None:
@@ -177,7 +183,7 @@ class Keeper:
 
     def write(self) -> None:
         """Tell other processes; a full disk must not end the children."""
-        told = {"pid": os.getpid(), "children": [child.told() for child in self.children]}
+        told = {"pid": os.getpid(), "url": self.url, "children": [child.told() for child in self.children]}
         try:
             write_private(self._record, told)
         except OSError as error:

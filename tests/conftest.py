@@ -197,6 +197,7 @@ ON_BOTH = {
     "evaluation/runs": ("asked_elsewhere", "batch_restarts", "reaper", "reuse", "run_control"),
     "labeling/adjudication": ("adjudicate",),
     "labeling/consensus": ("consensus", "counted"),
+    "labeling/people": ("last_lead_at_once",),
     "labeling/rating": ("next_chat", "raters_at_once", "sixteen_at_once", "who_gets_which_chat"),
     "labeling/rubric": ("redesign_at_once",),
     "labeling/transfer": ("import_labels",),

@@ -159,7 +159,7 @@ def test_a_form_sent_after_the_session_ended_is_sent_once_after_the_sign_in(
     lead.get_by_label("Reason").fill("It was unclear.")
     Session.objects.all().delete()
     lead.get_by_role("button", name="Save").click()
-    lead.get_by_label("Username").fill("ines")
+    lead.get_by_label("User name or e-mail").fill("ines")
     lead.get_by_label("Password").fill("a long password")
     lead.get_by_role("button", name="Sign in").click()
     expect(lead.get_by_text(CANARY)).to_be_visible()
@@ -188,8 +188,9 @@ def test_signing_out_leaves_nothing_in_the_browser(
 ) -> None:
     lead.goto(live_server.url + guideline)
     typed(lead)
+    lead.locator(".account summary").click()
     lead.get_by_role("button", name="Sign out").click()
-    expect(lead.get_by_label("Username")).to_be_visible()
+    expect(lead.get_by_label("User name or e-mail")).to_be_visible()
     lead.wait_for_load_state("networkidle")
     assert lead.evaluate(EMPTY)
     # The server has it still, for this account alone, on any machine.

@@ -30,7 +30,7 @@ QUEUES = ("judge", "default")
 def well(settings: Settings, tmp_path: Path) -> Path:
     """A site of which every part is well; its folder."""
     cache.clear()
-    settings.VAR_DIR = tmp_path
+    settings.SITE_DIR = tmp_path
     settings.BROKER_DIR = tmp_path / "broker"
     settings.CELERY_BROKER_URL = "filesystem://localhost"
     (tmp_path / "broker" / "queue").mkdir(parents=True)

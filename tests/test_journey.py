@@ -104,14 +104,15 @@ def test_five_commands_make_a_full_report_of_any_rubric(engine: str, tmp_path: P
 
 def sign_in(page: Page, live_server: LiveServer, name: str) -> None:
     page.goto(live_server.url)
-    page.get_by_label("Username").fill(name)
+    page.get_by_label("User name or e-mail").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(page.locator(".account summary")).to_be_visible()
 
 
 def sign_out(page: Page, live_server: LiveServer) -> None:
     page.goto(live_server.url)
+    page.locator(".account summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 

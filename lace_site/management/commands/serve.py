@@ -16,10 +16,14 @@ from django.db import DatabaseError, connection, transaction
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
+from labeling.people.queries.people import accounts_exist
+from labeling.people.services.invitations import setup_code
 from lace_site.keeper import STOP_SECONDS, Child, Keeper
+from lace_site.management.commands.setup_code import setup_link
 
 HOST = "127.0.0.1"
 LOOK_SECONDS = 0.2
+PORTS_TRIED = 20  # of --next-free-port
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -30,6 +34,11 @@ class Command(WorkbenchCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument(
+            "--next-free-port",
+            action="store_true",
+            help=f"take the next free port, of {PORTS_TRIED}, where another program has this one",
+        )
         parser.add_argument("--judges", type=int, default=settings.LACE_JUDGE_WORKERS, metavar="N")
         parser.add_argument(
             "--reload", action="store_true", help="restart when the code changes (development)"
@@ -44,7 +53,10 @@ class Command(WorkbenchCommand):
         # NB: nohup ignores SIGHUP, and so does what it starts.
         for number in (one for one in STOPS if signal.getsignal(one) != signal.SIG_IGN):
             signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-        with listening(port) as listener:
+        with self.listening(port, or_next=options["next_free_port"]) as listener:
+            port = listener.getsockname()[1]
+            # For links in e-mails: the children read it with the other settings.
+            os.environ.setdefault("SITE_URL", f"http://{HOST}:{port}")
             refuse_broken_database()
             refuse_broken_broker()
             if options["reload"]:
@@ -53,8 +65,19 @@ class Command(WorkbenchCommand):
             else:
                 web = web_children(listener)
             workers = [Child(name, command) for name, command in worker_commands(options["judges"]).items()]
-            record = settings.VAR_DIR / "serve.json"
-            self.keep(Keeper([*web, *workers], say=self.note, record=record), listener, port)
+            settings.SITE_DIR.mkdir(parents=True, exist_ok=True)
+            record = settings.SITE_DIR / "serve.json"
+            keeper = Keeper([*web, *workers], say=self.note, record=record, url=f"http://{HOST}:{port}")
+            self.keep(keeper, listener, port)
+
+    def listening(self, port: int, *, or_next: bool) -> socket.socket:
+        """Return a socket that listens on the port, or on the next free one, and say so."""
+        if or_next and is_open(port):
+            free = (one for one in range(port + 1, min(port + PORTS_TRIED, 65536)) if not is_open(one))
+            if (other := next(free, None)) is not None:
+                self.note(f"port {port} is taken by {holder(port)}: this site takes port {other}")
+                return listening(other)
+        return listening(port)
 
     def keep(self, keeper: Keeper, listener: socket.socket, port: int) -> None:
         """Keep the children alive until Ctrl-C; say once that the pages can be opened."""
@@ -66,6 +89,8 @@ class Command(WorkbenchCommand):
                 keeper.look(time.monotonic())
                 if not announced and answers(port):
                     keeper.say(f"LACE workbench on http://{HOST}:{port}/   (Ctrl-C to stop)")
+                    if link := first_account_link(keeper.url):
+                        keeper.say(f"No account yet. Create the first one, a lead's: {link}")
                     announced = True
         except KeyboardInterrupt:
             keeper.say("stopping")
@@ -74,6 +99,16 @@ class Command(WorkbenchCommand):
                 signal.signal(number, signal.SIG_IGN)
             listener.close()  # what comes now is refused at once
             keeper.stop()
+
+
+def first_account_link(site: str) -> str:
+    """Return the address that creates the first account; "" where there is one, or the database is away."""
+    try:
+        return "" if accounts_exist() else setup_link(site, setup_code())
+    except DatabaseError:
+        return ""
+    finally:
+        connection.close()
 
 
 def listening(port: int) -> socket.socket:

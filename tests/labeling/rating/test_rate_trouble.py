@@ -95,7 +95,7 @@ def test_signing_in_again_returns_to_the_chat_and_sends_the_answers(
     screen.keyboard.press("t")
     expect(screen.locator("#save")).to_contain_text("Signed out")
     screen.locator("#signed-out").get_by_role("link", name="Sign in").press("Enter")
-    screen.get_by_label("Username").fill(account.username)
+    screen.get_by_label("User name or e-mail").fill(account.username)
     screen.get_by_label("Password").fill("a long password")
     screen.get_by_role("button", name="Sign in").press("Enter")
     expect(screen).to_have_url(chat)

@@ -1,0 +1,105 @@
+"""Sign-in by user name or e-mail with limits; reset by mail or by a lead's link; no sign-up."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+from pytest_django import Settings
+
+from labeling.models.people import Role, User
+from labeling.people.services.sign_in import reset_path
+from tests.factories.pages import page_text
+from tests.factories.rows import make_user
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def mara() -> User:
+    user = make_user("mara", Role.RATER)
+    user.email = "mara@x.org"
+    user.save()
+    return user
+
+
+def sign_in(client: Client, login: str, password: str = PASSWORD, **more: str) -> Any:
+    return client.post(reverse("account_login"), {"login": login, "password": password} | more)
+
+
+@pytest.mark.parametrize("login", ["mara", "Mara", "mara@x.org"])
+def test_user_name_and_email_both_sign_in(client: Client, mara: User, login: str) -> None:
+    assert sign_in(client, login).headers["Location"] == reverse("home")
+    assert client.get("/queue/").status_code == 200
+
+
+def test_next_leads_on_but_never_to_another_site(mara: User) -> None:
+    assert sign_in(Client(), "mara", next="/queue/?a=1").headers["Location"] == "/queue/?a=1"
+    assert sign_in(Client(), "mara", next="https://evil.example/").headers["Location"] == reverse("home")
+
+
+def test_after_five_wrong_passwords_the_right_one_waits_too(client: Client, mara: User) -> None:
+    for _ in range(5):
+        assert "is wrong" in page_text(sign_in(client, "mara", "wrong"))
+    assert "Too many failed sign-ins" in page_text(sign_in(client, "mara"))
+    make_user("nora", Role.RATER)
+    assert sign_in(Client(), "nora").status_code == 302  # others are not held up
+
+
+def test_many_requests_from_one_address_are_told_to_wait(client: Client, mara: User) -> None:
+    answers = [sign_in(client, f"person-{n}", "wrong").status_code for n in range(31)]
+    assert answers[-1] == 429
+    assert "Too many requests" in page_text(sign_in(client, "mara"))
+
+
+def test_a_deactivated_account_is_told_so_only_with_its_password(client: Client, mara: User) -> None:
+    User.objects.update(is_active=False)
+    assert "is wrong" in page_text(sign_in(client, "mara", "wrong"))
+    assert sign_in(client, "mara").headers["Location"] == reverse("account_inactive")
+    assert client.get("/queue/").status_code == 302
+
+
+def test_there_is_no_sign_up(client: Client) -> None:
+    with pytest.raises(NoReverseMatch):
+        reverse("account_signup")
+    assert client.get("/accounts/signup/").status_code in (302, 404)
+
+
+def test_a_link_does_not_sign_out(client: Client, mara: User) -> None:
+    client.force_login(mara)
+    assert client.get(reverse("account_logout")).status_code == 405
+    assert client.post(reverse("account_logout")).headers["Location"] == reverse("account_login")
+
+
+def test_without_a_mail_server_the_page_says_whom_to_ask(client: Client, mara: User) -> None:
+    page = page_text(client.get(reverse("account_reset_password")))
+    assert "Ask a lead for a link" in page and "<form" not in page.split("<main")[1]
+    client.post(reverse("account_reset_password"), {"email": "mara@x.org"})
+    assert mail.outbox == []
+
+
+def test_with_a_mail_server_the_link_comes_by_mail_and_strangers_learn_nothing(
+    client: Client, mara: User, settings: Settings
+) -> None:
+    settings.INBOX_MAIL = True
+    answers = [
+        client.post(reverse("account_reset_password"), {"email": email}, follow=True)
+        for email in ("Mara@x.org", "nobody@x.org")
+    ]
+    assert page_text(answers[0]) == page_text(answers[1])
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject) == (["mara@x.org"], "LACE workbench: set a new password")
+    found = re.search(r"http://testserver(/\S+)", str(sent.body))
+    assert found is not None
+    form = client.get(found[1], follow=True)
+    assert "Set your password" in page_text(form)
+
+
+def test_a_deactivated_account_sets_no_password_by_an_older_link(client: Client, mara: User) -> None:
+    path = reset_path(mara)
+    User.objects.update(is_active=False)
+    assert client.get(path).status_code == 404
