@@ -138,8 +138,17 @@ class InvitationForm(ProblemForm):
     """Invite one person."""
 
     role = forms.ChoiceField(choices=Role.choices, label="Role")
-    name = forms.CharField(required=False, max_length=150, label="Name (optional)")
-    email = forms.EmailField(required=False, label="E-mail (optional)")
+    name = forms.CharField(
+        required=False,
+        max_length=150,
+        label="Name (optional)",
+        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
+    )
+    email = forms.EmailField(
+        required=False,
+        label="E-mail (optional)",
+        widget=forms.EmailInput(attrs={"class": "input", "autocomplete": "off"}),
+    )
 
 
 class RolesField(forms.MultipleChoiceField):
