@@ -202,7 +202,7 @@ def _people(lead: User) -> dict[str, Any]:
         "reset_key": key,
         "token": secret,
         "invitation_id": invitation.pk,
-        "group_id": Group.objects.create(name=f"{CANARY}-group").pk,
+        "group_id": Group.objects.create(name=f"{CANARY}-shift").pk,
     }
 
 
