@@ -29,6 +29,7 @@ def made(page: Page) -> str:
 def test_a_token_is_made_by_keyboard_used_and_revoked(page: Page, live_server: LiveServer) -> None:
     with lead_signed_in(page, live_server.url):
         page.goto(live_server.url)
+        page.locator(".account summary").click()
         page.get_by_role("link", name="API tokens").click()
         secret = made(page)
         headers = {"Authorization": f"Token {secret}"}
