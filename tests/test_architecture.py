@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from labeling.models.people import User
+from tests.factories.rows import make_user
 from tests.pure_rooms import pure_modules
 from tests.urlconf import all_routes
 from tests.world import rolled_back
@@ -111,6 +112,7 @@ def test_the_urlconf_is_read_whole() -> None:
 @pytest.mark.sweep
 @pytest.mark.django_db
 def test_every_route_asks_for_the_sign_in() -> None:
+    make_user("somebody")  # a workspace without accounts leads to its first one
     client, login = Client(), (reverse("account_login"), reverse("admin:login"))
     for route in all_routes():
         for method in ("get", *UNSAFE):
@@ -124,6 +126,7 @@ def test_every_route_asks_for_the_sign_in() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", sorted(OPEN_ROUTES))
 def test_the_open_routes_are_open_and_no_more_than_needed(name: str) -> None:
+    make_user("somebody")
     response = Client().get(reverse(name))
     assert response.status_code == 200
     assert "Sign out" not in response.content.decode()

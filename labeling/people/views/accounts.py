@@ -71,7 +71,7 @@ class ResetByMail(allauth.PasswordResetView):  # type: ignore[misc]
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Send the link, where there is a server that sends it."""
         if not settings.INBOX_MAIL:
-            return redirect("account_reset_password")
+            return cast(HttpResponse, self.get(request, *args, **kwargs))
         return cast(HttpResponse, super().post(request, *args, **kwargs))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
