@@ -120,11 +120,11 @@ def database() -> dict[str, Any]:
 def site_name(config: dict[str, Any]) -> str:
     """Return a short name of the database: workspaces on one machine share neither files nor cookies.
 
-    An SQLite file in `var/` has its own name; others get a mark of their place too.
+    An SQLite file in `var/` with a plain name has that name; others get a mark of their place too.
     """
     path = Path(str(config["NAME"]))
-    name = re.sub(r"\W+", "_", path.stem)
-    if config["ENGINE"] == SQLITE and path.parent == VAR_DIR:
+    name = re.sub(r"\W+", "_", path.stem, flags=re.ASCII)  # it becomes a cookie's name
+    if config["ENGINE"] == SQLITE and path.parent == VAR_DIR and name == path.stem:
         return name
     place = f"{config.get('HOST', '')}:{config.get('PORT', '')}/{config['NAME']}"
     return f"{name}_{sha256(place.encode()).hexdigest()[:8]}"

@@ -46,6 +46,18 @@ def test_a_busy_port_names_the_process_that_holds_it() -> None:
     assert refusal.returncode == 4
 
 
+def test_the_next_free_port_is_taken_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with serve.Command().listening(port, or_next=True) as listener:
+            other = listener.getsockname()[1]
+    assert port < other < port + serve.PORTS_TRIED
+    said = capsys.readouterr().err
+    assert f"port {port} is taken by " in said and f"this site takes port {other}" in said
+
+
 def test_a_holder_that_may_not_be_known_is_another_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(kind: str) -> None:
         raise psutil.AccessDenied

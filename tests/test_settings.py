@@ -1,6 +1,7 @@
 """A nonsense setting stops the start with the variable's name; a wrong command line exits 2, never 1."""
 
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 from django.test import RequestFactory
 
+from lace_site.settings import VAR_DIR, site_name
 from lace_site.wsgi import application
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,3 +97,22 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     done = manage("evaluat")
     assert done.returncode == 2
     assert "'evaluat'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ({"ENGINE": "common.sqlite", "NAME": str(VAR_DIR / "workspace.sqlite3")}, "workspace"),
+        ({"ENGINE": "common.sqlite", "NAME": str(VAR_DIR / "my demo-2.sqlite3")}, "my_demo_2_[0-9a-f]{8}"),
+        ({"ENGINE": "common.sqlite", "NAME": "/srv/a/workspace.sqlite3"}, "workspace_[0-9a-f]{8}"),
+        ({"ENGINE": "django.db.backends.postgresql", "NAME": "lace", "HOST": "db"}, "lace_[0-9a-f]{8}"),
+    ],
+)
+def test_each_database_has_its_own_site_name(config: dict[str, str], name: str) -> None:
+    """So that two sites on one machine share neither the broker's folder nor cookies."""
+    assert re.fullmatch(name, site_name(config))
+
+
+def test_files_of_one_name_in_two_folders_are_two_sites() -> None:
+    first, second = ({"ENGINE": "common.sqlite", "NAME": f"/srv/{one}/lace.sqlite3"} for one in "ab")
+    assert site_name(first) != site_name(second)
