@@ -1,7 +1,6 @@
 """The People page: accounts, groups, invitations, and what an account leaves open."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db.models import Count, Q, QuerySet
@@ -84,7 +83,7 @@ def is_lead(*, user: User) -> bool:
 
 def people_page() -> PeoplePage:
     """Return the page in a fixed number of queries."""
-    labels = dict(_labels_given().values_list("rater__user", "given"))
+    labels = _labels_given()
     users = User.objects.prefetch_related("groups").order_by("username")
     rows = [_row(user, labels.get(user.pk)) for user in users]
     return PeoplePage(
@@ -128,10 +127,11 @@ def open_invitations() -> QuerySet[Invitation]:
     return unused.select_related("created_by").order_by("-pk")
 
 
-def _labels_given() -> QuerySet[Label, dict[str, Any]]:
+def _labels_given() -> dict[int, int]:
     """Return the numbers of submitted labels by account."""
     given = Label.objects.filter(state=Label.State.SUBMITTED, rater__user__isnull=False)
-    return given.order_by().values("rater__user").annotate(given=Count("pk"))
+    counted = given.order_by().values("rater__user").annotate(labels=Count("pk"))
+    return {row["rater__user"]: row["labels"] for row in counted}
 
 
 def _row(user: User, labels: int | None) -> PersonRow:

@@ -218,5 +218,6 @@ def _check_email(email: str, *, of: User | None) -> None:
         validate_email(email)
     except ValidationError:
         raise FieldProblem("email", "this is not an e-mail address") from None
-    if User.objects.filter(email__iexact=email).exclude(pk=of.pk if of else None).exists():
+    same = User.objects.filter(email__iexact=email)
+    if (same.exclude(pk=of.pk) if of else same).exists():
         raise FieldProblem("email", "another account has this e-mail address")

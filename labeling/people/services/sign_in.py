@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def get_reset_password_from_key_url(self, key: str) -> str:
         """Return the link of an e-mail."""
-        return self.request.build_absolute_uri(_path(key))
+        return str(self.request.build_absolute_uri(_path(key)))
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send an e-mail; the page says the same where the server fails, or it would name accounts."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
@@ -46,7 +47,7 @@ def active_leads() -> int:
 
 def test_two_leads_who_deactivate_and_demote_each_other_leave_one() -> None:
     one, two = make_user("ines", Role.LEAD), make_user("ola", Role.LEAD)
-    fields = {"name": "", "email": "", "roles": ["rater"], "groups": []}
+    fields: dict[str, Any] = {"name": "", "email": "", "roles": ["rater"], "groups": []}
     done = at_once(
         lambda: account_deactivate(person=two, by=one),
         lambda: account_change(person=one, by=two, **fields),
