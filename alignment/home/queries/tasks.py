@@ -12,8 +12,7 @@ from alignment.certificates.queries.certificates import certificate_states, cert
 from alignment.certificates.queries.page import title
 from alignment.home.core import days_in_words
 from alignment.home.queries.glance import GlanceRow
-from alignment.misalignments.queries.misalignment_list import misalignments_listed
-from alignment.misalignments.queries.runs import counted_runs
+from alignment.misalignments.queries.misalignment_list import misalignments_listed, runs_with_own_chats
 from alignment.models.certificates import Certificate
 from alignment.models.misalignments import Misalignment
 from alignment.models.regressions import RegressionTest, ReleaseRequest
@@ -28,7 +27,6 @@ from labeling.adjudication.queries.queue import Filters, Kind, queue_items
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline, TextVersion
-from labeling.people.queries.visibility import labels_too, to_label
 from labeling.rating.queries.notes import notes_for
 
 ONE_BY_ONE = 3  # things of a kind with a line each; more of them share one line
@@ -240,7 +238,7 @@ def _adjudications(user: User) -> list[Task]:
 
 def _disagreements(user: User) -> list[Task]:
     """Return a line for each of the criteria with most disagreements without a cause, critical ones first."""
-    shown = misalignments_listed(user=user, without=_runs_with_own_chats(user))
+    shown = misalignments_listed(user=user, without=runs_with_own_chats(user=user))
     open_ones = shown.exclude(state=Misalignment.State.CLOSED).order_by()
     counts: dict[int, list[int]] = {}
     for criterion, cause, n in open_ones.values_list("criterion", "cause").annotate(n=Count("pk")):
@@ -266,14 +264,6 @@ def _disagreement(row: Criterion, every: int, untriaged: int, user: User) -> Tas
             if words
         ),
     )
-
-
-def _runs_with_own_chats(user: User) -> list[int]:
-    """Return the runs with chats that the user still labels: their disagreements stay hidden. One query."""
-    if not labels_too(user=user):
-        return []
-    runs = counted_runs().filter(run_chats__chat__in=to_label(user=user)).order_by()
-    return list(runs.distinct().values_list("pk", flat=True))
 
 
 def _missing_labels(rows: Sequence[GlanceRow]) -> list[Task]:
