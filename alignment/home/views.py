@@ -58,8 +58,8 @@ def set_up_shown(request: HttpRequest) -> HttpResponse:
     """Hide the list of set-up steps, or show it again with `show`; for all leads."""
     shows = "show" in request.POST
     set_up_hide(hidden=not shows, by=cast(User, request.user))
-    messages.success(
-        request,
-        "The set-up list is on Home again." if shows else "Set-up list hidden. Settings shows it again.",
-    )
+    if not shows:
+        messages.success(request, "Set-up list hidden. Settings shows it again.")
+    elif set_up().finished:
+        messages.success(request, "This workspace is set up: no step is left to list.")
     return redirect("home")

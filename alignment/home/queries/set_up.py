@@ -10,8 +10,9 @@ from alignment.models.reports import Report
 from evaluation.models.runs import EVALUATIONS, ModelCall, Run
 from labeling.models.chats import Chat
 from labeling.models.labels import LabelingJob
-from labeling.models.people import Role, User, Workspace
+from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
+from labeling.people.queries.workspace import set_up_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,14 @@ class SetUp:
         return sum(step.state == "done" for step in self.steps)
 
     @property
+    def finished(self) -> bool:
+        """Whether the workspace has a report, the last step; imported verdicts get there without a model."""
+        return self.steps[-1].state == "done"
+
+    @property
     def shown(self) -> bool:
-        """Whether Home lists the steps: not hidden, and one is open."""
-        return not self.hidden and self.done < len(self.steps)
+        """Whether Home lists the steps."""
+        return not self.hidden and not self.finished
 
 
 def set_up() -> SetUp:
@@ -111,8 +117,7 @@ def set_up() -> SetUp:
     for key in TARGETS:
         following = all(step.state == "done" for step in steps)
         steps.append(SetUpStep(key, "done" if done[key] else "next" if following else "later"))
-    hidden = Workspace.objects.filter(set_up_hidden=True).exists()
-    return SetUp(tuple(steps), hidden, empty=not (done["chats"] and done["rubric"]))
+    return SetUp(tuple(steps), set_up_hidden(), empty=not (done["chats"] and done["rubric"]))
 
 
 def _model_connected() -> bool:
