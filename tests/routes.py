@@ -48,6 +48,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
     # ---- site
     "home": (get(SIGNED_IN),),
+    "home_set_up": (post(LEADS, {"hide": ""}), post(LEADS, {"show": ""})),
     "login": (get(PEOPLE),),
     "logout": (post(SIGNED_IN),),
     "healthz": (get(PEOPLE),),

@@ -20,8 +20,8 @@ from labeling.rating.queries.notes import notes_for
 
 WORK, TESTS, REQUESTS, NOTES = 10, 5, 5, 5
 MENDED_BY_LABELS = {
-    Status.NOT_ENOUGH_LABELS: "need more labels first",
-    Status.RATERS_DISAGREE: "need a clearer guideline: raters disagree",
+    Status.NOT_ENOUGH_LABELS: "more labels first",
+    Status.RATERS_DISAGREE: "a clearer guideline: raters disagree",
 }
 
 
@@ -42,12 +42,10 @@ class WorkRow:
     def reason(self) -> str:
         """Why it needs work, in a sentence."""
         newest = self.glance.newest
-        if newest is None:
+        if newest is None or not newest.decision.reasons:
             return f"{self.disagreements:,} open disagreement{'' if self.disagreements == 1 else 's'}."
-        reasons = newest.decision.reasons
-        if self.glance.status == Status.NOT_ALIGNED and reasons:
-            return f"{reasons[0][:1].upper()}{reasons[0][1:]}."
-        return "Aligned; open disagreements are left."
+        reason = newest.decision.reasons[0]
+        return f"{reason[:1].upper()}{reason[1:]}."
 
     @property
     def test(self) -> RegressionTest | None:
@@ -75,7 +73,7 @@ class AuthorHome:
     """The sections of an author's home. `assigned`: own open disagreements by criterion."""
 
     work: Sequence[WorkRow]
-    waiting: Sequence[tuple[str, Sequence[GlanceRow]]]  # what mends it, and criteria no prompt can mend
+    waiting: Sequence[tuple[str, Sequence[GlanceRow]]]  # criteria that no prompt can mend, by what they need
     unmeasured: int
     drafts: Sequence[PromptDraft]
     tests: Sequence[RegressionTest]
@@ -130,10 +128,9 @@ def author_home(*, user: User, glance: Sequence[GlanceRow]) -> AuthorHome:
 
 
 def _needs_work(row: GlanceRow, disagreements: int) -> bool:
-    """Whether a prompt can mend it: not aligned, or disagreements where labels are not what is missing."""
-    if row.directional or row.status in MENDED_BY_LABELS:
-        return False
-    return row.status == Status.NOT_ALIGNED or disagreements > 0
+    """Whether a prompt may mend it: not aligned, or disagreements and no figures that the author may see."""
+    unknown = row.newest is None and disagreements > 0
+    return not row.directional and (row.status == Status.NOT_ALIGNED or unknown)
 
 
 def _counts(rows: QuerySet[Misalignment], user: User) -> tuple[dict[int, int], dict[int, int]]:

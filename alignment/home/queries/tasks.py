@@ -1,7 +1,7 @@
 """What needs a lead: one line a thing, in a constant number of queries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Max, Min, OuterRef, Subquery
@@ -239,30 +239,44 @@ def _adjudications(user: User) -> list[Task]:
 def _disagreements(user: User) -> list[Task]:
     """Return a line for each of the criteria with most disagreements without a cause, critical ones first."""
     shown = misalignments_listed(user=user, without=runs_with_own_chats(user=user))
-    open_ones = shown.exclude(state=Misalignment.State.CLOSED).order_by()
-    counts: dict[int, list[int]] = {}
-    for criterion, cause, n in open_ones.values_list("criterion", "cause").annotate(n=Count("pk")):
-        both = counts.setdefault(criterion, [0, 0])
-        both[0] += n
-        both[1] += 0 if cause else n
-    rows = [row for row in Criterion.objects.filter(pk__in=counts) if counts[row.pk][1]]
-    rows.sort(key=lambda row: (not row.critical, -counts[row.pk][1], row.pk))
-    return [_disagreement(row, *counts[row.pk], user) for row in rows[:WORST]]
+    kinds = (
+        shown.exclude(state=Misalignment.State.CLOSED)
+        .order_by()
+        .values_list("criterion", "cause", "newest_run")
+    )
+    counts: dict[int, _Disagreements] = {}
+    for criterion, cause, run, n in kinds.annotate(n=Count("pk")):
+        found = counts.setdefault(criterion, _Disagreements())
+        found.all += n
+        found.untriaged += 0 if cause else n
+        found.runs |= set() if cause else {run}
+    rows = [row for row in Criterion.objects.filter(pk__in=counts) if counts[row.pk].untriaged]
+    rows.sort(key=lambda row: (not row.critical, -counts[row.pk].untriaged, row.pk))
+    worst = rows[:WORST]
+    oldest = {row.pk: min(counts[row.pk].runs) for row in worst}
+    ended = dict(Run.objects.filter(pk__in=oldest.values()).values_list("pk", "finished_at"))
+    return [_disagreement(row, counts[row.pk], ended.get(oldest[row.pk]), user) for row in worst]
 
 
-def _disagreement(row: Criterion, every: int, untriaged: int, user: User) -> Task:
-    has = "has" if untriaged == 1 else "have"
+@dataclass(slots=True)
+class _Disagreements:
+    """Open disagreements of a criterion, those without a cause, and the runs that saw these last."""
+
+    all: int = 0
+    untriaged: int = 0
+    runs: set[int] = field(default_factory=set)
+
+
+def _disagreement(row: Criterion, found: _Disagreements, at: datetime | None, user: User) -> Task:
+    notes = ("Critical" if row.critical else "", "Assigned to you" if row.owner_id == user.pk else "")
     return Task(
         "Disagreements",
-        f"{untriaged:,} of {every:,}",
-        f"on {row.name.lower()} {has} no cause.",
+        f"{found.untriaged:,} of {found.all:,}",
+        f"on {row.name.lower()} {'has' if found.untriaged == 1 else 'have'} no cause.",
         "Decide causes",
         reverse("alignment:misalignment_list", query={"criterion": row.key, "cause": "none"}),
-        note=" · ".join(
-            words
-            for words in ("Critical" * row.critical, "Assigned to you" * (row.owner_id == user.pk))
-            if words
-        ),
+        at,
+        ", ".join(filter(None, notes)),
     )
 
 
