@@ -72,9 +72,8 @@ def _tests(compared: Compared, run: Run, author: User) -> None:
         version = a_version(Criterion.objects.get(key=key), author=author)
         test = a_test(version, run, body={"criteria": []}, **done)
     ReleaseRequest.objects.create(regression=test, by=author, note="Fewer false alarms.")
-    version = polite().versions.get()
     base = JudgePrompt.objects.filter(criterion=polite()).latest("pk").prompt_version
-    PromptDraft.objects.create(criterion=version.criterion, author=author, base=base, text="# Objective\nSo?")
+    PromptDraft.objects.create(criterion=polite(), author=author, base=base, text="# Objective\nSo?")
 
 
 def _texts_and_notes(compared: Compared, author: User) -> None:

@@ -30,12 +30,12 @@ class GlanceRow:
 
     @property
     def newest(self) -> VersionMetrics | None:
-        """The released version's figures in its newest finished run; None if nothing is stored."""
+        """The released version's figures in its newest finished run; None before the first stored counts."""
         return self.row.newest
 
     @property
     def status(self) -> Status | None:
-        """The status by the policy; None if nothing is stored, and of a subjective criterion."""
+        """The status by the policy; None before the first stored counts, and for a subjective criterion."""
         return self.newest.decision.status if self.newest and not self.directional else None
 
     @property

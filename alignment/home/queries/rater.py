@@ -1,4 +1,4 @@
-"""A rater's home: their queue, news, answers to their notes, and their own pace. Nothing of the judge."""
+"""A rater's home: the queue, news, answers to notes, and the own pace; no figure of judge or other raters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def rater_home(*, user: User) -> RaterHome:
 
 
 def _answers(user: User) -> list[NoteAnswer]:
-    """Return the newest answers to own notes, as far as the user may open them; nothing else of a thread."""
+    """Return the newest answers to own notes, as far as the user may open them."""
     kind = InboxItem.Kind.ANSWERED
     items = InboxItem.objects.filter(user=user, kind=kind, subject__startswith="note:").order_by("-at", "-pk")
     keys = list(items.values_list("subject", flat=True)[: 3 * ANSWERS])

@@ -50,7 +50,11 @@ WORDS = {
         "Import",
     ),
     "rubric": ("Choose a rubric", "The yes/no questions that raters and judge answer.", "Create rubric"),
-    "raters": ("Invite raters", "Two raters or more also show how far people agree.", "Invite"),
+    "raters": (
+        "Invite raters",
+        "With two raters or more, the report measures how far raters agree.",
+        "Invite",
+    ),
     "job": ("Open a labelling job", "It hands the chats to the raters.", "Open job"),
     "model": ("Connect a model", "The endpoint that the judge asks.", "Connect"),
     "run": ("Run the judge", "The judge answers the same questions about the same chats.", "Start run"),

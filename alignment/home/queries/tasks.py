@@ -1,4 +1,4 @@
-"""What needs a lead: one line a thing, in a constant number of queries."""
+"""A lead's tasks: one line a thing, in a constant number of queries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -350,14 +350,18 @@ def _wordings() -> list[Task]:
     return _few(
         tasks,
         lambda: Task(
-            "Wording", f"{len(tasks)} text changes", "are said to keep their meaning.", "Open guidelines", url
+            "Wording",
+            f"{len(tasks)} text changes",
+            "wait for a lead: same meaning or a new one?",
+            "Open guidelines",
+            url,
         ),
     )
 
 
 def _wording(name: str, row: TextVersion, url: str) -> Task:
     by = row.created_by.get_username() if row.created_by else ""
-    text = f"version {row.number} is said to change the wording only."
+    text = f"version {row.number}: did only the wording change?"
     return Task(
         "Wording", name, text, "Confirm or refuse", url, row.created_at, f"Changed by {by}" if by else ""
     )

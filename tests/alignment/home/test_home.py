@@ -67,7 +67,7 @@ def test_a_lead_sees_one_line_for_each_thing_that_waits(busy: Compared) -> None:
         "on wrong fact have no cause. Critical",
         "Welcome needs 30 more labelled chats for a status",
         "Certificate ended",
-        "Polite version 1 is said to change the wording only",
+        "Polite version 1: did only the wording change?",
         "Welcome should be split, merged or replaced",
         "1 note of raters is open",
     ):
