@@ -1,6 +1,6 @@
 """The navigation bar: pages by permission."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -59,8 +59,9 @@ REPORTS = tuple(
         "chat",
     )
 )
+QUEUE = "Queue"
 ENTRIES: Entries = (
-    ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
+    (QUEUE, "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     (
@@ -101,12 +102,24 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "role": ", ".join(role.label.lower() for role in roles),
         "manages_people": user.is_superuser or Role.LEAD in roles,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
-        "nav": _items(ENTRIES, user, here),
+        "nav": _bar(user, here),
         "site_status": site_status if user.has_perm(RIGHT) else (),
         "tabs": _items(LABELLING, user, here)
         if any(here.startswith(entry[3]) for entry in LABELLING)
         else [],
     }
+
+
+def _bar(user: User, here: str) -> list[Item]:
+    """Return the entries of the bar; none for an account without a role.
+
+    The queue is Labelling to raters; who also has the leads' Labelling sees it as Queue.
+    """
+    items = _items(ENTRIES, user, here)
+    labels = [item.label for item in items]
+    if QUEUE in labels and "Labelling" not in labels:
+        items = [replace(item, label="Labelling") if item.label == QUEUE else item for item in items]
+    return [Item("Home", reverse("home"), here == "home"), *items] if items else []
 
 
 def _items(entries: Entries, user: User, here: str) -> list[Item]:

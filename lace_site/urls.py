@@ -4,13 +4,15 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
+from alignment.home import views as home
 from common.drafts.api import FormDraftApi
 from lace_site import health, views
 
 handler500 = "lace_site.errors.server_error"
 
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", home.home, name="home"),
+    path("home/set-up/", home.set_up_shown, name="home_set_up"),
     path("accounts/", include("labeling.people.urls")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),

@@ -1,11 +1,11 @@
-"""The site's own pages: start page and API documentation."""
+"""The site's own pages: counts of the inbox and API documentation."""
 
 from typing import cast
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerSplitView
@@ -13,16 +13,6 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from alignment.misalignments.queries.misalignment_list import own_disagreements
 from common.inbox.queries import inbox_rows
 from labeling.models.people import User
-from lace_site.navigation import navigation
-
-
-def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the first page of the user's role; explain an account without a role."""
-    items = navigation(request)["nav"]
-    if not items:
-        return render(request, "no_role.html", status=403)
-    # Raters start at their queue, leads and authors at the reports, the last entry.
-    return redirect(items[0].url if items[0].label == "Queue" else items[-1].url)
 
 
 @require_safe

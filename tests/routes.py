@@ -49,6 +49,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
     # ---- site
     "home": (get(SIGNED_IN),),
+    "home_set_up": (post(LEADS, {"hide": ""}), post(LEADS, {"show": ""})),
     "account_login": (get(PEOPLE),),
     "account_logout": (post(SIGNED_IN),),
     "account_inactive": (get(PEOPLE),),

@@ -22,7 +22,7 @@ from tests.world import World, make_world, rolled_back
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
-LEAD_ON = ("home", "account_login", "alignment:chat_newest")  # to the page that is meant
+LEAD_ON = ("account_login", "alignment:chat_newest")  # to the page that is meant
 ENDS_SESSION = ("account_logout", "account_change_password")
 UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"

@@ -91,6 +91,8 @@ class Workspace(models.Model):
     comment_required = models.BooleanField(default=False)
     # Whether criteria of the tier `subjective` count in session scores.
     subjective_in_session_score = models.BooleanField(default=False)
+    # Whether a lead has hidden the list of set-up steps on Home.
+    set_up_hidden = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]

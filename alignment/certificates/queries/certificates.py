@@ -99,19 +99,22 @@ def certificate_state(certificate: Certificate, *, figures: bool = True) -> Cert
     return certificate_states([certificate], figures=figures)[certificate.pk]
 
 
-def certificate_states(rows: Collection[Certificate], *, figures: bool = True) -> dict[int, CertificateState]:
+def certificate_states(
+    rows: Collection[Certificate], *, figures: bool = True, today: bool = True
+) -> dict[int, CertificateState]:
     """Return states by id; constant number of queries.
 
     Today's report is looked up only for certificates that hold otherwise; `changed_reports` says when
-    it is computed. Without `figures` its reasons name no figures.
+    it is computed. Without `figures` its reasons name no figures; without `today` nothing is computed, and
+    today's report ends no certificate.
     """
     now = timezone.now()
     changed = judge_changes([(row.judge, row.body) for row in rows])
     states = {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
-    valid = {row.pk: row for row in rows if states[row.pk].holds}
-    for pk, today in changed_reports(valid.values()).items():
-        lost = today.lost(valid[pk].body, figures=figures)
-        states[pk] = _state(valid[pk], now, lost, notes=[today.note] if today.note else [])
+    valid = {row.pk: row for row in rows if today and states[row.pk].holds}
+    for pk, report in changed_reports(valid.values()).items():
+        lost = report.lost(valid[pk].body, figures=figures)
+        states[pk] = _state(valid[pk], now, lost, notes=[report.note] if report.note else [])
     return _with_older(states, rows)
 
 

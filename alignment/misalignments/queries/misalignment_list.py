@@ -158,6 +158,17 @@ def hidden_runs(*, user: User | AnonymousUser) -> list[int]:
     return [run.pk for run in runs if own_chats(Scope(run.chat_set, run), user=user).closed]
 
 
+def runs_with_own_chats(*, user: User | AnonymousUser) -> list[int]:
+    """Ids of runs with chats that the user still labels; at most one query, however many runs there are.
+
+    They include `hidden_runs`, and runs with so many such chats that their figures disclose no consensus.
+    """
+    if not labels_too(user=user):
+        return []
+    runs = counted_runs().filter(run_chats__chat__in=to_label(user=user)).order_by()
+    return list(runs.distinct().values_list("pk", flat=True))
+
+
 def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) -> QuerySet[Misalignment]:
     """Items that the user may see in lists and counts, `without` those seen or closed by these runs."""
     rows = Misalignment.objects.all()

@@ -83,6 +83,7 @@ class VersionMetrics:
     sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
     weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
+    outdated: bool = False  # whether answers have changed since it was counted
 
     @property
     def undecided(self) -> int:
@@ -164,8 +165,12 @@ def version_metrics(
     *,
     user: User | AnonymousUser,
     contents: Collection[str] | None = None,
+    stored: bool = False,
 ) -> dict[tuple[int, str], Figures]:
     """Return metrics by criterion id and content hash of the prompt, optionally only for `contents`.
+
+    With `stored` nothing is counted: runs without cached counts are left out, and counts from before the
+    latest human answers are `outdated`.
 
     Versions with the same text and examples share their metrics. Counts are cached with the run until a human
     answer changes. If a split compares 1 to 9 holdout chats, a user without access to the holdout gets counts
@@ -180,25 +185,28 @@ def version_metrics(
     by_id = {row.pk: row for row in criteria}
     pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
     counted = [(run, by_id[criterion]) for (_, criterion), run in pairs.items()]
-    counts = _counts(counted)
+    counts, outdated = _stored(counted) if stored else (_counts(counted), set())
     few: set[tuple[int, int]] = set()
     if not reads_holdout(user=user):
-        counts, few = _without_few(counted, counts)
+        limited = _without_few(counted, counts) if not stored else _without_holdout(counted, counts, outdated)
+        counts, few = limited
     groups = {(judge, criterion): group for judge, criterion, _, group in judged}
     metrics: dict[tuple[int, str], list[VersionMetrics]] = {}
     seen = set()
     for (criterion, content, chat_set, _), run in runs.items():
         rows = metrics.setdefault((criterion, content), [])
-        for split, body in counts[run.pk, criterion].items():
+        for split, body in counts.get((run.pk, criterion), {}).items():
             if (criterion, content, chat_set, split) not in seen:
                 seen.add((criterion, content, chat_set, split))
-                recipe = _recipe(run, groups[run.judge_id, criterion])
-                rows.append(_metrics(run, by_id[criterion], split, body, recipe))
-    limited = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
-    return {key: Figures(tuple(rows), few=key in limited) for key, rows in metrics.items()}
+                recipe, old = _recipe(run, groups[run.judge_id, criterion]), (run.pk, criterion) in outdated
+                rows.append(_metrics(run, by_id[criterion], split, body, recipe, outdated=old))
+    with_few = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
+    return {key: Figures(tuple(rows), few=key in with_few) for key, rows in metrics.items()}
 
 
-def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> VersionMetrics:
+def _metrics(
+    run: Run, criterion: Criterion, split: str, body: Counts, recipe: str, *, outdated: bool
+) -> VersionMetrics:
     table, weighted = Confusion(*body["table"]), body["drawn"]
     return VersionMetrics(
         run=run,
@@ -211,6 +219,7 @@ def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: s
         sampled=weighted["chats"] if weighted else 0,
         rates=estimates_of(weighted) if weighted else judge_rates(table),
         weighted_decision=decision_of(weighted) if weighted else None,
+        outdated=outdated,
     )
 
 
@@ -258,6 +267,50 @@ def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], d
     if missing:
         cached |= {row.pin: row.body for row in _recount(missing, pins)}
     return {pair: _in_order(cached[pin]) for pair, pin in pins.items()}
+
+
+def _stored(
+    pairs: Collection[tuple[Run, Criterion]],
+) -> tuple[dict[tuple[int, int], dict[str, Counts]], set[tuple[int, int]]]:
+    """Return the latest cached counts, and the pairs whose answers have changed since; two queries."""
+    pins = {(run.pk, criterion.pk): _pin(run, criterion) for run, criterion in pairs}
+    current = known_bodies(set(pins.values()))
+    subjects = {
+        hash_of(_what(run, criterion)): (run.pk, criterion.pk)
+        for run, criterion in pairs
+        if pins[run.pk, criterion.pk] not in current
+    }
+    older = Report.objects.filter(subject__in=subjects).order_by("pk").values_list("subject", "body")
+    outdated = {subjects[subject]: body for subject, body in older if _has_todays_form(body)}
+    bodies = {pair: current[pin] for pair, pin in pins.items() if pin in current} | outdated
+    return {pair: _in_order(body) for pair, body in bodies.items()}, set(outdated)
+
+
+def _has_todays_form(splits: Mapping[str, Any]) -> bool:
+    """Return whether stored counts have every part that is read today."""
+    parts = {"table", "unjudged", "labelled", "unresolved", "human", "drawn"}
+    return all(parts <= body.keys() for body in splits.values())
+
+
+def _without_holdout(
+    pairs: Collection[tuple[Run, Criterion]],
+    counts: Mapping[tuple[int, int], dict[str, Counts]],
+    outdated: Collection[tuple[int, int]],
+) -> tuple[dict[tuple[int, int], dict[str, Counts]], set[tuple[int, int]]]:
+    """Drop splits with too few holdout chats, since nothing is counted again; one query.
+
+    NB: outdated counts may compare fewer holdout chats than today's labels, so any holdout chat drops them.
+    """
+    held = holdout_counts({run.pk for run, _ in pairs}, criteria={criterion.pk for _, criterion in pairs})
+    result, few = dict(counts), set()
+    for run, criterion in pairs:
+        pair = run.pk, criterion.pk
+        splits = held.get((run.pk, criterion.key), {})
+        dropped = {name for name, n in splits.items() if n < MINIMUM_HOLDOUT_CHATS or pair in outdated}
+        if dropped:
+            few.add(pair)
+            result[pair] = {name: body for name, body in counts.get(pair, {}).items() if name not in dropped}
+    return result, few
 
 
 def _recount(pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]) -> list[Report]:

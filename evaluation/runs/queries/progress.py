@@ -15,6 +15,7 @@ from evaluation.runs.queries.hold_ups import hold_up
 from evaluation.runs.queries.workers import HEARD_WITHIN
 
 WINDOW = timedelta(seconds=60)
+SHORTEST = 10.0  # seconds; less is no basis for a rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,19 @@ def units_a_minute(runs: Collection[Run], *, now: datetime) -> float:
     finished = lately.aggregate(count=Count("id"), first=Min("finished_at"))
     if not finished["count"]:
         return 0.0
-    # A very short time is no basis for a rate per minute.
-    seconds = max((now - finished["first"]).total_seconds(), 10.0)
+    seconds = max((now - finished["first"]).total_seconds(), SHORTEST)
     return float(60 * finished["count"] / seconds)
+
+
+def seconds_left(runs: Collection[Run]) -> dict[int, float]:
+    """Return the estimated seconds left of running runs that finished a unit lately; at most one query."""
+    running = {run.pk: run for run in runs if run.state == Run.State.RUNNING}
+    if not running:
+        return {}
+    now = timezone.now()
+    lately = Unit.objects.filter(run__in=running, finished_at__gte=now - WINDOW).order_by()
+    rows = lately.values_list("run").annotate(count=Count("id"), first=Min("finished_at"))
+    return {
+        run: running[run].units_left * max((now - first).total_seconds(), SHORTEST) / count
+        for run, count, first in rows
+    }

@@ -15,6 +15,7 @@ from labeling.models.people import User
 from labeling.people.forms import SettingsForm, TokenForm
 from labeling.people.queries.audit import audit_page
 from labeling.people.queries.tokens import own_scopes, own_token, token_rows
+from labeling.people.queries.workspace import set_up_hidden
 from labeling.people.services.tokens import NewToken, token_create
 from labeling.people.services.tokens import token_revoke as revoke
 from labeling.people.services.workspace import rules_now, workspace_change
@@ -75,7 +76,8 @@ def workspace_settings(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Settings saved. Rules for raters apply from the next answer on.")
         return redirect("labeling:workspace")
     rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
-    return render(request, "labeling/people/workspace.html", {"form": form, "rows": rows})
+    context = {"form": form, "rows": rows, "set_up_hidden": set_up_hidden()}
+    return render(request, "labeling/people/workspace.html", context)
 
 
 @permission_or_404("labeling.manage_labeling")

@@ -20,13 +20,17 @@ from labeling.rating.services.leases import Conflict, assignment_next
 def queue(request: HttpRequest) -> HttpResponse:
     """The rater's jobs and progress, with one button to continue."""
     own = queue_for(rater=rater_for(user=cast(User, request.user)))
-    context = {
+    return render(request, "labeling/rating/queue.html", queue_context(own))
+
+
+def queue_context(own: Queue) -> dict[str, Any]:
+    """Return the template context of a queue: jobs, the chat to resume, the headline, recent chats."""
+    return {
         "jobs": [_job(job) for job in own.jobs],
         "resume": _resume(own.current) if own.current else None,
         "headline": _headline(own),
         "recent": [_recent(chat) for chat in own.recent],
     }
-    return render(request, "labeling/rating/queue.html", context)
 
 
 @login_required(redirect_field_name=None)  # sign-in would return by GET, which this page refuses
@@ -79,6 +83,7 @@ def _recent(chat: RecentChat) -> dict[str, Any]:
         "external_id": chat.external_id,
         "topic": chat.topic,
         "submitted_at": chat.submitted_at,
+        "seconds": 60 * chat.minutes,
         "url": reverse("labeling:rate", args=[chat.assignment]),
     }
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
-from labeling.models.labels import Assignment, Label
-from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
+from labeling.models.labels import Assignment, Label, LabelingJob
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.rubric.queries.criteria import criteria_of, newest_version
 
 # The fields of a version that raters read.
@@ -174,3 +177,56 @@ def _criterion_change(assignment: Assignment, criterion: Criterion, read: int | 
 
 def _shown(version: CriterionVersion) -> tuple[object, ...]:
     return tuple(getattr(version, name) for name in SHOWN)
+
+
+# ---------- news outside the rating screen ----------
+
+
+@dataclass(frozen=True, slots=True)
+class TextNews:
+    """A text that changed since the rater last worked with it, and when its newest version was saved."""
+
+    change: Change
+    at: datetime
+
+
+def text_news(*, rater: Rater, jobs: QuerySet[LabelingJob]) -> list[TextNews]:
+    """Return the texts of these jobs that differ from those the rater last labelled with, newest first.
+
+    A text that they never labelled with is no news. Four queries.
+    """
+    rubrics = Rubric.objects.filter(pk__in=jobs.values("chat_set__rubric"))
+    criteria = Criterion.objects.filter(state=Criterion.State.ACTIVE, pk__in=jobs.values("criteria"))
+    submitted = Assignment.objects.filter(rater=rater, state=Assignment.State.SUBMITTED)
+    last = submitted.filter(job__chat_set__rubric=OuterRef("pk")).order_by("-submitted_at")
+    labels = Label.objects.filter(rater=rater, state=Label.State.SUBMITTED, criterion=OuterRef("pk"))
+    guidelines = rubrics.annotate(
+        last=Subquery(last.values("pk")[:1]), read=Subquery(last.values("guideline__number")[:1])
+    ).prefetch_related(Prefetch("guidelines", RubricGuideline.objects.order_by("number")))
+    texts = criteria.annotate(
+        read=Subquery(labels.order_by("-given_at").values("version__number")[:1])
+    ).prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number")))
+    news = [*map(_guideline_news, guidelines), *map(_criterion_news, texts)]
+    return sorted((one for one in news if one is not None), key=lambda one: one.at, reverse=True)
+
+
+def _guideline_news(rubric: Any) -> TextNews | None:
+    """`rubric` has its guidelines, and the rater's `last` submission with the guideline `read` then."""
+    rows = list(rubric.guidelines.all())
+    old = next((row for row in rows if row.number == rubric.read), None)
+    if not rows or rubric.last is None or rows[-1].text == (old.text if old else ""):
+        return None
+    old_number = old.number if old else 0
+    return TextNews(
+        Change(rubric.pk, "", f"Guideline of {rubric.name}", old_number, rows[-1].number), rows[-1].created_at
+    )
+
+
+def _criterion_news(criterion: Any) -> TextNews | None:
+    """`criterion` has its versions, and the number of the one last `read`."""
+    new = newest_version(criterion)
+    old = next((row for row in criterion.versions.all() if row.number == criterion.read), None)
+    if old is None or _shown(old) == _shown(new):
+        return None
+    change = Change(criterion.rubric_id, criterion.key, criterion.name, old.number, new.number)
+    return TextNews(change, new.created_at)

@@ -36,6 +36,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
 ) -> None:
     missed = [n for n in range(1, 41) if cell("polite", n) == "fn"]
     lead.goto(live_server.url)
+    lead.get_by_role("link", name="Reports", exact=True).click()
     lead.get_by_role("link", name=f"Run {compared.run.pk}").click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("Alignment report")
     expect(lead.get_by_label("Notices")).to_contain_text("Labels written for this demo")

@@ -1,0 +1,140 @@
+"""The set-up steps of a workspace, with their state from the data, and where each one is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import NoReverseMatch, reverse
+
+from alignment.models.reports import Report
+from evaluation.models.runs import EVALUATIONS, ModelCall, Run
+from labeling.models.chats import Chat
+from labeling.models.labels import LabelingJob
+from labeling.models.people import Role, User
+from labeling.models.rubric import Criterion
+from labeling.people.queries.workspace import set_up_hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A page by route name; `fallback` is the route of the page that does it where that one is missing."""
+
+    route: str
+    after: str = ""  # query string or anchor
+    fallback: str = ""
+
+    @property
+    def url(self) -> str:
+        """Return the address; '' if neither page exists."""
+        try:
+            return reverse(self.route) + self.after
+        except NoReverseMatch:
+            return reverse(self.fallback) if self.fallback else ""
+
+
+# Where each step is done; the only place that names these pages.
+TARGETS = {
+    "chats": Target("labeling:import_new", "?kind=chats", fallback="labeling:set_list"),
+    "rubric": Target("labeling:rubric_new", fallback="labeling:guideline_list"),
+    "raters": Target("labeling:people", "#invite", fallback="labeling:workspace"),
+    "job": Target("labeling:job_new"),
+    "model": Target("evaluation:endpoint_list", fallback="evaluation:model_list"),
+    "run": Target("evaluation:run_new"),
+    "report": Target("alignment:report_list"),
+}
+# key → title, what it is for, button
+WORDS = {
+    "chats": (
+        "Import chats",
+        "A file of conversations of your chatbot: CSV, Excel, JSON or JSONL.",
+        "Import",
+    ),
+    "rubric": ("Choose a rubric", "The yes/no questions that raters and judge answer.", "Create rubric"),
+    "raters": (
+        "Invite raters",
+        "With two raters or more, the report measures how far raters agree.",
+        "Invite",
+    ),
+    "job": ("Open a labelling job", "It hands the chats to the raters.", "Open job"),
+    "model": ("Connect a model", "The endpoint that the judge asks.", "Connect"),
+    "run": ("Run the judge", "The judge answers the same questions about the same chats.", "Start run"),
+    "report": ("Read the report", "How far the judge agrees with the raters.", "Open reports"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpStep:
+    """A step; `state` is done, next (the first open one) or later."""
+
+    key: str
+    state: str
+
+    @property
+    def title(self) -> str:
+        """What to do."""
+        return WORDS[self.key][0]
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in a sentence."""
+        return WORDS[self.key][1]
+
+    @property
+    def button(self) -> str:
+        """The words on its button."""
+        return WORDS[self.key][2]
+
+    @property
+    def url(self) -> str:
+        """The page that does it; '' if there is none."""
+        return TARGETS[self.key].url
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """The steps in order; `empty`: the workspace has no chats or no criteria."""
+
+    steps: tuple[SetUpStep, ...]
+    hidden: bool
+    empty: bool
+
+    @property
+    def done(self) -> int:
+        """Number of steps done."""
+        return sum(step.state == "done" for step in self.steps)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the workspace has a report, the last step; imported verdicts get there without a model."""
+        return self.steps[-1].state == "done"
+
+    @property
+    def shown(self) -> bool:
+        """Whether Home lists the steps."""
+        return not self.hidden and not self.finished
+
+
+def set_up() -> SetUp:
+    """Return the steps of this workspace; a constant number of queries."""
+    done = {key: check() for key, check in DONE.items()}
+    steps: list[SetUpStep] = []
+    for key in TARGETS:
+        following = all(step.state == "done" for step in steps)
+        steps.append(SetUpStep(key, "done" if done[key] else "next" if following else "later"))
+    return SetUp(tuple(steps), set_up_hidden(), empty=not (done["chats"] and done["rubric"]))
+
+
+def _model_connected() -> bool:
+    """Whether the settings name an endpoint, or any model has answered."""
+    return bool(settings.OPENAI_BASE_URL or settings.OPENAI_API_KEY) or ModelCall.objects.exists()
+
+
+DONE: dict[str, Callable[[], bool]] = {
+    "chats": Chat.objects.exists,
+    "rubric": Criterion.objects.filter(state=Criterion.State.ACTIVE).exists,
+    "raters": User.objects.filter(groups__name=Role.RATER, is_active=True).exists,
+    "job": LabelingJob.objects.exists,
+    "model": _model_connected,
+    "run": Run.objects.filter(purpose__in=EVALUATIONS).exists,
+    "report": Report.objects.filter(kind=Report.Kind.REPORT, run__isnull=False).exists,
+}

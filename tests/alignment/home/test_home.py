@@ -1,0 +1,252 @@
+"""Home, the first page after sign-in: what waits for each role, and what nobody else may see there."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from alignment.home.queries.glance import glance_rows
+from alignment.models.reports import Report
+from common.inbox.services import comment_add
+from common.inbox.subjects import subjects_open_to
+from evaluation.models.runs import Run
+from labeling.models.chats import ChatSetMember
+from labeling.models.labels import Assignment, Label
+from labeling.models.people import Role, User
+from labeling.models.rubric import Criterion, CriterionVersion
+from tests.database import RowsOnce
+from tests.factories.compared_runs import Compared
+from tests.factories.home import a_note, as_rater, make_busy
+from tests.factories.page_text import words_of
+from tests.factories.rater_quality import polite
+from tests.factories.rows import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def busy_once(rows_once: RowsOnce) -> Callable[[], Compared]:
+    return rows_once("busy", make_busy)
+
+
+@pytest.fixture
+def busy(busy_once: Callable[[], Compared], db: None) -> Compared:
+    return busy_once()
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client
+
+
+def home_of(name: str) -> str:
+    answer = signed_in(name).get("/")
+    assert answer.status_code == 200
+    return words_of(answer)
+
+
+def links_of(name: str) -> str:
+    return signed_in(name).get("/").content.decode()
+
+
+# ---------- lead ----------
+
+
+def test_a_lead_sees_one_line_for_each_thing_that_waits(busy: Compared) -> None:
+    page = home_of("ines")
+    assert "12 tasks for you" in page
+    for line in (
+        "stopped at 10 of 40: the budget of $5 is reached",
+        "Wrong fact v3 passed test",
+        "Polite v4 passed test",
+        "1 answer without a consensus on polite",
+        "on wrong fact have no cause. Critical",
+        "Welcome needs 30 more labelled chats for a status",
+        "Certificate ended",
+        "Polite version 1: did only the wording change?",
+        "Welcome should be split, merged or replaced",
+        "1 note of raters is open",
+    ):
+        assert line in page, line
+
+
+def test_a_lead_sees_alignment_critical_and_worst_first(busy: Compared) -> None:
+    page = home_of("ines")
+    assert "The judge is aligned on 1 of 3 criteria" in page
+    glance = page.split("Alignment Report, run")[1]
+    places = [glance.index(name) for name in ("Wrong fact", "Welcome", "Polite")]
+    assert places == sorted(places)
+
+
+def test_a_release_that_an_author_asks_for_is_one_task(busy: Compared) -> None:
+    assert home_of("ines").count("Wrong fact v3") == 2  # its line and the name of its button
+
+
+def test_many_things_of_a_kind_share_a_line(busy: Compared) -> None:
+    paused = Run.objects.get(state="paused")
+    for _ in range(3):
+        paused.pk = None
+        paused.save()
+    page = home_of("ines")
+    assert "4 runs are paused" in page
+    assert "12 tasks for you" in page
+
+
+def test_home_reads_stored_figures_and_says_when_labels_are_newer(busy: Compared) -> None:
+    before = list(Report.objects.values_list("pk", flat=True))
+    Criterion.objects.filter(key="polite").update(labels_seq=999)
+    page = home_of("ines")
+    assert "1 criterion has new labels that these figures do not count yet" in page
+    Report.objects.filter(kind=Report.Kind.MEASURED).delete()
+    assert "Not measured" in home_of("ines")
+    assert Report.objects.exclude(pk__in=before).count() == 0
+
+
+# ---------- author ----------
+
+
+def test_an_author_sees_criteria_to_work_on_with_the_reason(busy: Compared) -> None:
+    page = home_of("otto")
+    assert "1 criterion to work on" in page
+    assert "Wrong fact is critical: TPR" in page
+    assert "Welcome needs more labels first" in page
+
+
+def test_an_author_sees_own_drafts_tests_requests_and_notes(busy: Compared) -> None:
+    page = home_of("otto")
+    assert "from version 3" in page
+    assert "Wrong fact v3 Waiting" in page
+    assert "Is thanks enough?" in page
+    other = make_user("nora", Role.AUTHOR)
+    assert other.pk
+    page = home_of("nora")
+    assert "No drafts" in page
+    assert "No finished tests of yours" in page
+
+
+def test_an_author_sees_no_note_on_a_holdout_chat(busy: Compared) -> None:
+    a_note("ben", busy, 8, text="About a held-out chat.")
+    assert "About a held-out chat." not in links_of("otto")
+
+
+def test_an_author_sees_no_figure_on_few_holdout_chats(busy: Compared) -> None:
+    lead, author = (User.objects.get(username=name) for name in ("ines", "otto"))
+    assert splits_shown(author) == splits_shown(lead) == {"dev"}
+    ChatSetMember.objects.filter(split="holdout").update(split="dev")
+    ChatSetMember.objects.filter(chat=busy.chat(9)).update(split="holdout")
+    assert splits_shown(lead) == {"dev"}
+    assert splits_shown(author) == {"holdout"}  # as the run pinned it: none of these is holdout today
+
+
+def splits_shown(user: User) -> set[str]:
+    return {row.newest.split for row in glance_rows(user=user) if row.newest}
+
+
+# ---------- rater ----------
+
+
+def test_a_rater_sees_the_queue_and_the_own_pace_alone(busy: Compared) -> None:
+    as_rater(busy)
+    page = home_of("anna")
+    assert "12 chats left in November" in page
+    assert "12 of 24" in page
+    assert "median 2 min 40 s a chat" in page
+    for word in ("judge", "Judge", "aligned", "cleo"):
+        assert word not in page, word
+
+
+def test_a_rater_sees_texts_that_changed_since_the_last_label(busy: Compared) -> None:
+    as_rater(busy)
+    assert "No text has changed" in home_of("anna")
+    CriterionVersion.objects.create(
+        criterion=polite(), number=2, question="Is it so?", definition="New.", content_hash="b"
+    )
+    assert Label.objects.filter(rater__name="anna", criterion=polite()).exists()
+    assert "Read the change of Polite" in home_of("anna")
+
+
+def test_a_rater_sees_answers_to_own_notes_once_the_chat_is_labelled(busy: Compared) -> None:
+    anna = as_rater(busy)
+    lead = User.objects.get(username="ines")
+    for n, text in ((6, "Thanks is enough."), (20, "Not here.")):  # submitted, and still to label
+        key = f"note:{a_note('anna', busy, n).pk}"
+        comment_add(subject=key, about=subjects_open_to(lead, [key])[key], text=text, by=lead)
+    page = home_of(anna.username)
+    assert "ines: Thanks is enough." in page
+    assert "Not here." not in page
+
+
+def test_reading_home_creates_no_rater(lead_user: User, rater_user: User) -> None:
+    assert "No chats to label" in home_of("mara")
+    assert not hasattr(User.objects.get(username="mara"), "rater")
+
+
+# ---------- several roles, none ----------
+
+
+def test_several_roles_see_the_sections_of_each_the_leads_first(busy: Compared) -> None:
+    make_user("all", *Role)
+    page = home_of("all")
+    places = [page.index(words) for words in ("tasks for you", "1 criterion to work on", "Your labelling")]
+    assert places == sorted(places)
+
+
+def test_home_is_the_first_entry_of_the_bar(busy: Compared) -> None:
+    as_rater(busy)
+    for name, entries in (("ines", "Home Chat sets"), ("otto", "Home Chat sets"), ("anna", "Home Labelling")):
+        assert entries in home_of(name), name
+
+
+def test_sign_in_leads_home(rater_user: User) -> None:
+    form = {"username": "mara", "password": "correct horse battery"}
+    assert Client().post("/accounts/login/", form).headers["Location"] == "/"
+
+
+# ---------- cost ----------
+
+
+def number_of_queries(name: str) -> int:
+    client = signed_in(name)
+    client.get("/")
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        client.get("/")
+    return len(queries)
+
+
+@pytest.mark.parametrize("name", ["ines", "otto", "anna", "all"])
+def test_the_number_of_queries_is_constant(busy: Compared, name: str) -> None:
+    as_rater(busy)
+    make_user("all", *Role)
+    grow(busy, 1)
+    before = number_of_queries(name)
+    grow(busy, 2)
+    assert number_of_queries(name) == before
+
+
+def grow(busy: Compared, times: int) -> None:
+    """More of everything: runs, criteria, chats in work, notes."""
+    run = Run.objects.filter(purpose="evaluation", state="done").latest("pk")
+    for _ in range(5):
+        run.pk, run.source_hash = None, ""
+        run.finished_at = timezone.now()
+        run.save()
+    for n in range(8):
+        row = Criterion.objects.get(key="polite")
+        text = row.versions.get()
+        row.pk, row.key = None, f"more_{times}_{n}"
+        row.save()
+        text.pk, text.criterion = None, row
+        text.save()
+    for n in range(40 * times, 40 * times + 20):
+        a_note("anna", busy, n)
+    submitted = Assignment.objects.filter(state="submitted", job__name="November").first()
+    assert submitted is not None
+    for n in range(50 * times, 50 * times + 20):
+        submitted.pk, submitted.chat, submitted.position = None, busy.chat(n), n
+        submitted.save()
