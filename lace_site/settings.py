@@ -353,6 +353,16 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
 }
 
+# ---- rubric
+# What the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.
+CRITERION_JUDGING = {
+    "articles": "evaluation.knowledge.queries.article_titles",
+    "articles_of": "evaluation.knowledge.queries.articles_of",
+    "articles_set": "evaluation.knowledge.services.criterion_articles_set",
+    "is_judged": "evaluation.judges.queries.profiles.is_judged",
+    "prompts_ensure": "evaluation.prompts.services.versions.champions_ensure",
+}
+
 # ---- inbox
 # What inbox items and comments can be about: kind -> which of these ids a user may open.
 INBOX_SUBJECTS = {
