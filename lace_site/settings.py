@@ -306,6 +306,7 @@ CELERY_TASK_ROUTES = {
     "evaluation.tasks.process_units": {"queue": "judge"},
     "evaluation.tasks.test_model": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
+    "alignment.tasks.draft_definition": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
     "alignment.tasks.refresh_report": {"queue": "judge"},
 }

@@ -145,8 +145,12 @@ def _other_text(form: CriterionEditForm, conflict: EditConflict) -> dict[str, An
 def _other_settings(form: CriterionEditForm, conflict: SettingsConflict) -> list[tuple[str, Any, Any]]:
     """Return name, stored and own value of each setting that differs; the next save replaces the stored."""
     form.see(conflict.theirs)
-    theirs, own = asdict(conflict.theirs), asdict(form.settings)
+    theirs, own = (_shown(settings) for settings in (conflict.theirs, form.settings))
     return [(SETTINGS[name], theirs[name], own[name]) for name in own if own[name] != theirs[name]]
+
+
+def _shown(settings: CriterionSettings) -> dict[str, Any]:
+    return {**asdict(settings), "knowledge": list(settings.knowledge)}
 
 
 def _saved(changed: ChangedCriterion) -> str:

@@ -93,7 +93,7 @@ def rubric_renamed(request: HttpRequest, rubric_id: int) -> HttpResponse:
         row = rubric_rename(rubric=rubric, name=name, seen=seen, by=cast(User, request.user))
         return f"The rubric is called {row.name}."
 
-    return _done(request, rubric, rename)
+    return _done(request, rubric, rename, act="rubric")
 
 
 @permission_or_404("labeling.manage_labeling")
@@ -165,7 +165,7 @@ ACTS: dict[str, Callable[[HttpRequest, Dimension], str]] = {
 
 
 def _done(
-    request: HttpRequest, rubric: Rubric, do: Callable[[], str], *, act: str = "", dimension: int = 0
+    request: HttpRequest, rubric: Rubric, do: Callable[[], str], *, act: str, dimension: int = 0
 ) -> HttpResponse:
     """Do it and go back to the rubric, or show why not beside what was typed."""
     try:
