@@ -32,6 +32,7 @@ from labeling.models.labels import (
     RaterNote,
 )
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
+from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
@@ -167,6 +168,8 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,
         "rubric_id": desk.rubric.pk,
+        "dimension_id": desk.criteria[0].dimension_id,
+        "empty_dimension": Dimension.objects.create(key="empty", name="Empty", position=9).pk,
         "criterion_id": desk.criteria[0].pk,
         "chat_id": chat.pk,
         "chat_number": chat.pk,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -18,6 +19,8 @@ from alignment.rubric_drafts.worker import DRAFTS, POISON, drafts_sweep
 from alignment.tasks import draft_definition
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
+from evaluation.runs.worker.single_calls import question_estimate
+from evaluation.templatetags.runs import usd
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import CriterionVersion, Rubric
@@ -34,11 +37,11 @@ from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import answer_all, make_desk
 from tests.factories.pages import page_text
 from tests.factories.rows import make_rubric, make_user
-from tests.factories.runs import answering
+from tests.factories.runs import MODEL, answering
+from tests.files import write_json
 from tests.stub_endpoint import StubEndpoint, StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PRICES = "judge-model=1.00/4.00"
 
 
 @pytest.fixture
@@ -133,18 +136,19 @@ def test_the_same_material_is_answered_from_the_store_and_again_asks_anew(
 
 
 def test_cost_is_shown_before_and_after(
-    settings: Settings, rubric: Rubric, lead_user: User, client: Client
+    settings: Settings, rubric: Rubric, lead_user: User, client: Client, tmp_path: Path
 ) -> None:
     client.force_login(lead_user)
-    with answering(settings, defines):
+    prices = write_json(tmp_path / "prices.json", {MODEL: {"input": 1.0, "output": 10.0}})
+    with answering(settings, defines, prices=str(prices)):
         before = panel(client, rubric)
-        assert "tokens in and 1,000 out" in before
-        assert "Draft a definition" in before
-        drafted(rubric, lead_user)
+        worst = question_estimate(draft_prepare(choice_of(rubric))).cost_usd
+        row = drafted(rubric, lead_user)
         after = panel(client, rubric)
-    assert "cost unknown" in after  # the stub's model has no price
-    assert f'data-take-draft="{DEFINITION.replace(chr(39), "&#x27;")}"'.split("\n")[0] in after
-    assert "Already answered for these texts: no cost" in after
+    assert worst and row.cost_usd and 0 < row.cost_usd <= worst
+    assert f"and 1,000 out, {usd(worst)}" in before
+    assert f"{usd(row.cost_usd)}." in after
+    assert "Draft again" in after
 
 
 # ---------- the panel ----------

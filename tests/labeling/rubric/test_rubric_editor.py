@@ -1,5 +1,6 @@
 """The rubric editor: new rubrics from ticks, dimensions, criteria, settings; two leads at once; the log."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,9 @@ from tests.factories.labelling_job import Desk, answer_all, make_desk
 from tests.factories.pages import page_text
 from tests.factories.rows import make_criterion, make_rubric, make_user
 from tests.factories.runs import point_at
+from tests.files import criterion as file_criterion
+from tests.files import rubric as file_rubric
+from tests.files import run, write_json
 
 pytestmark = pytest.mark.django_db
 
@@ -342,3 +346,43 @@ def test_the_pages_ask_the_same_number_of_queries_for_any_rubric(lead: Client) -
         make_criterion(f"more_{n}", rubric=rubric, dimension=f"dimension_{n}")
         make_rubric(f"other_{n}", name=f"Rubric {n}")
     assert queries() == few
+
+
+# ---------- the API ----------
+
+
+def api(client: Client, path: str, body: dict[str, Any]) -> Any:
+    return client.post(f"/api/{path}", body, content_type="application/json")
+
+
+def test_a_rubric_file_makes_the_same_rubric_by_command_and_by_api(lead: Client, tmp_path: Path) -> None:
+    document = file_rubric(file_criterion(question="Polite?", passes_when=True))
+    run("import_rubric", write_json(tmp_path / "rubric.json", document))
+    by_command = lead.get(f"/api/rubrics/{Rubric.objects.get().pk}/").json()
+    renamed = document | {
+        "name": "Second",
+        "criteria": [one | {"key": f"{one['key']}_2"} for one in document["criteria"]],
+    }
+    answer = api(lead, "rubrics/", renamed)
+    assert answer.status_code == 201
+    second = answer.json()
+    assert [one | {"key": ""} for one in second["criteria"]] == [
+        one | {"key": ""} for one in by_command["criteria"]
+    ]
+    assert api(lead, "rubrics/", renamed).json() == {
+        "name": ["The rubric 'Second' exists already. Choose another name."]
+    }
+
+
+def test_the_api_adds_a_criterion_and_changes_it(lead: Client) -> None:
+    rubric = make_rubric("polite")
+    path = f"rubrics/{rubric.pk}/"
+    fields = {"dimension": "compliance", "tier": "simple", "definition": "When it does."}
+    added = api(lead, path, fields | {"question": "Does it greet?"})
+    assert (added.status_code, added.json()["key"]) == (201, "greet")
+    changed = api(lead, "criteria/greet/change/", {"base": 1, "reason": "Why", "question": "Greets?"})
+    assert changed.json()["question"] == "Greets?"
+    late = api(lead, "criteria/greet/change/", {"base": 1, "reason": "Why", "question": "Or not?"})
+    assert (late.status_code, late.json()["code"]) == (409, "newer_version")
+    taken = api(lead, path, fields | {"question": "So?", "key": "polite"})
+    assert "unique in the workspace" in taken.json()["key"][0]
