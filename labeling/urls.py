@@ -43,6 +43,7 @@ urlpatterns = [
     path("rubrics/key/", criteria.criterion_key, name="criterion_key"),
     path("rubrics/criteria/<str:key>/edit/", criteria.criterion_edit, name="criterion_edit"),
     path("rubrics/<int:rubric_id>/", editor.rubric_detail, name="rubric_detail"),
+    path("rubrics/<int:rubric_id>/defaults/", editor.rubric_defaults, name="rubric_defaults"),
     path("rubrics/<int:rubric_id>/rename/", editor.rubric_renamed, name="rubric_rename"),
     path("rubrics/<int:rubric_id>/criteria/new/", criteria.criterion_new, name="criterion_new"),
     path("rubrics/<int:rubric_id>/dimensions/", editor.rubric_dimension_add, name="rubric_dimension_add"),

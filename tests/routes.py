@@ -153,6 +153,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:rubric_list": LOOK,
     "labeling:rubric_new": (get(LEADS), post(LEADS, {"name": "Later", "criteria": "stated_wrong_fact"})),
     "labeling:rubric_detail": LOOK,
+    "labeling:rubric_defaults": (get(LEADS), post(LEADS, {"criteria": "stated_wrong_fact"})),
     "labeling:rubric_rename": (post(LEADS, {"name": "Renamed", "seen": "Test rubric"}),),
     "labeling:rubric_dimension_add": (post(LEADS, {"name": "Tone"}),),
     "labeling:rubric_dimension_rename": (post(LEADS, {"name": "Tone", "seen": "Compliance"}),),

@@ -126,16 +126,21 @@ ARTICLES = {
 
 
 class RubricForm(forms.Form):
-    """A new rubric: its name, and the criteria of the default rubric that it takes over."""
+    """Criteria of the default rubric, for a new rubric with its name, or for one that has its name."""
 
     name = forms.CharField(
         label="Name", max_length=NAME_LIMIT, help_text="For example: Support chat, web shop."
     )
     criteria = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
-    def __init__(self, *args: Any, keys: Sequence[str], **more: Any) -> None:
+    def __init__(self, *args: Any, keys: Sequence[str], named: bool = True, **more: Any) -> None:
         super().__init__(*args, **more)
-        cast(forms.MultipleChoiceField, self.fields["criteria"]).choices = [(key, key) for key in keys]
+        field = cast(forms.MultipleChoiceField, self.fields["criteria"])
+        field.choices = [(key, key) for key in keys]
+        if not named:
+            del self.fields["name"]
+            field.required = True
+            field.error_messages["required"] = "Tick at least one criterion."
 
 
 class CriterionForm(forms.Form):

@@ -71,8 +71,8 @@ def criterion_add(*, rubric: Rubric, spec: CriterionSpec, reason: str, by: User)
             )
     except IntegrityError:  # added to another rubric at the same time
         raise _taken(spec.key) from None
-    asked = {"question": spec.question, "definition": spec.definition}
-    asked |= {"passes_when": spec.passes_when, "allow_na": spec.allow_na}
+    names = ("question", "definition", "passes_when", "allow_na")
+    asked = {name: getattr(spec, name) for name in names}
     rest = {name: value for name, value in asdict(settings_of(row)).items() if name != "key"}
     detail = {"criterion": row.key, "rubric": rubric.name, **asked, **rest}
     audit(actor=by, verb="criterion created", obj=row, **detail)

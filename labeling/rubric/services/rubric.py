@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.db import transaction
@@ -79,10 +79,12 @@ def rubric_store(
 ) -> StoredRubric:
     """Create or extend a rubric; call it in a transaction. `by` is None for a command.
 
+    Only a command renames the dimensions that exist: on pages that is a step of its own.
+
     Raises FieldProblem at `criteria[n]`.
     """
     rubric, _ = Rubric.objects.get_or_create(name=spec.name)
-    dimensions = {dimension.key: _dimension(dimension) for dimension in spec.dimensions}
+    dimensions = {dimension.key: _dimension(dimension, rename=by is None) for dimension in spec.dimensions}
     kept = set(rubric.criteria.values_list("key", flat=True)) if only_new else set()
     counts: Counter[str] = Counter()
     created = []
@@ -106,11 +108,11 @@ def rubric_store(
     return StoredRubric(rubric, counts, tuple(created))
 
 
-def _dimension(spec: DimensionSpec) -> Dimension:
+def _dimension(spec: DimensionSpec, *, rename: bool) -> Dimension:
     row, created = Dimension.objects.get_or_create(
         key=spec.key, defaults={"name": spec.name, "position": next_position(Dimension)}
     )
-    if not created and row.name != spec.name:
+    if rename and not created and row.name != spec.name:
         row.name = spec.name
         row.save(update_fields=["name"])
     return row
@@ -208,6 +210,22 @@ def rubric_create(*, spec: RubricSpec, reason: str, by: User) -> StoredRubric:
         criteria=[criterion.key for criterion in spec.criteria],
         reason=reason,
     )
+    prompts_ensure(criteria=stored.created, by=by)
+    return stored
+
+
+@transaction.atomic
+def rubric_extend(*, rubric: Rubric, spec: RubricSpec, reason: str, by: User) -> StoredRubric:
+    """Add the criteria of a specification that the rubric does not have, each with its first prompt.
+
+    Raises FieldProblem: one of them is in another rubric.
+    """
+    Rubric.objects.select_for_update(no_key=True).get(pk=rubric.pk)
+    spec = replace(spec, name=rubric.name)
+    stored = rubric_store(spec=spec, reason=reason, articles_set=articles_set, only_new=True, by=by)
+    if stored.created:
+        keys = [row.key for row in stored.created]
+        audit(actor=by, verb="rubric extended", obj=rubric, name=rubric.name, criteria=keys, reason=reason)
     prompts_ensure(criteria=stored.created, by=by)
     return stored
 

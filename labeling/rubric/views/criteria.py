@@ -52,7 +52,7 @@ def criterion_new(request: HttpRequest, rubric_id: int) -> HttpResponse:
     rubric = get_object_or_404(Rubric, pk=rubric_id)
     choices = _choices()
     start = {"dimension": request.GET.get("dimension", ""), "passes_when": "True", "tier": "simple"}
-    form = CriterionForm(request.POST or None, initial=start, **choices)
+    form = CriterionForm(request.POST if request.method == "POST" else None, initial=start, **choices)
     if request.method == "POST" and form.is_valid():
         try:
             row = criterion_add(
@@ -120,7 +120,7 @@ def _edit_form(
     fixed = {"key": KEY_FIXED} if key_is_fixed(criterion) else {}
     fixed |= {"passes_when": ANSWER_FIXED} if is_labelled(criterion) else {}
     return CriterionEditForm(
-        request.POST or None,
+        request.POST if request.method == "POST" else None,
         initial=CriterionEditForm.start(version, settings),
         at_stake=labels_of_text([criterion]),
         fixed=fixed,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -23,7 +23,7 @@ from labeling.rubric.services.dimensions import (
     dimension_rename,
     dimensions_order,
 )
-from labeling.rubric.services.rubric import rubric_create, rubric_rename
+from labeling.rubric.services.rubric import StoredRubric, rubric_create, rubric_extend, rubric_rename
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -37,26 +37,48 @@ def rubric_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def rubric_new(request: HttpRequest) -> HttpResponse:
     """A rubric from ticked criteria of the default one, or an empty one."""
+    return _from_default(request, None)
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_http_methods(["GET", "POST"])
+def rubric_defaults(request: HttpRequest, rubric_id: int) -> HttpResponse:
+    """More criteria of the default rubric, for a rubric that exists."""
+    return _from_default(request, get_object_or_404(Rubric, pk=rubric_id))
+
+
+def _from_default(request: HttpRequest, rubric: Rubric | None) -> HttpResponse:
     offered = offered_criteria()
     free = [one.spec.key for _, criteria in offered for one in criteria if not one.taken]
-    form = RubricForm(request.POST or None, keys=free)
+    form = RubricForm(request.POST if request.method == "POST" else None, keys=free, named=rubric is None)
     if request.method == "POST" and form.is_valid():
-        name, ticked = form.cleaned_data["name"], set(form.cleaned_data["criteria"])
         try:
-            spec = _ticked(name, ticked)
-            stored = rubric_create(spec=spec, reason="From the default rubric", by=cast(User, request.user))
+            stored = _store(form, rubric, cast(User, request.user))
         except FieldProblem as problem:
             form.add_error("name" if problem.field == "name" else None, problem.message)
         else:
-            count = len(stored.created)
-            more = (
-                f" with {count} criteri{pluralize(count, 'on,a')}" if count else ". Add its first criterion"
-            )
-            messages.success(request, f"{stored.rubric.name} created{more}.")
+            messages.success(request, _created(stored, new=rubric is None))
             return redirect("labeling:rubric_detail", stored.rubric.pk)
-    ticked = set(form.data.getlist("criteria")) if form.is_bound else set()  # type: ignore[attr-defined]
-    context = {"form": form, "offered": offered, "ticked": ticked, "rubrics": Rubric.objects.exists()}
+    ticked = form.data.getlist("criteria") if isinstance(form.data, QueryDict) else []
+    context = {"form": form, "offered": offered, "ticked": ticked, "rubric": rubric, "free": free}
     return render(request, "labeling/rubric/rubric_new.html", context)
+
+
+def _store(form: RubricForm, rubric: Rubric | None, by: User) -> StoredRubric:
+    """Create the rubric, or extend it, by what is ticked. Raises FieldProblem."""
+    name, reason = form.cleaned_data.get("name", ""), "From the default rubric"
+    spec = _ticked(name, set(form.cleaned_data["criteria"]))
+    if rubric is None:
+        return rubric_create(spec=spec, reason=reason, by=by)
+    return rubric_extend(rubric=rubric, spec=spec, reason=reason, by=by)
+
+
+def _created(stored: StoredRubric, *, new: bool) -> str:
+    count, name = len(stored.created), stored.rubric.name
+    criteria = f"{count} criteri{pluralize(count, 'on,a')}"
+    if not new:
+        return f"{criteria} added, each with its first prompt."
+    return f"{name} created with {criteria}." if count else f"{name} created. Add its first criterion."
 
 
 def _ticked(name: str, keys: set[str]) -> RubricSpec:

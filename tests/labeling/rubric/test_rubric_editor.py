@@ -86,7 +86,7 @@ def edit_form(criterion: Criterion, **changed: Any) -> dict[str, Any]:
 
 
 def event(verb: str) -> dict[str, Any]:
-    return AuditEvent.objects.get(verb=verb).detail
+    return dict(AuditEvent.objects.get(verb=verb).detail)
 
 
 # ---------- a new rubric ----------
@@ -128,6 +128,24 @@ def test_two_rubrics_never_have_the_same_name(lead: Client) -> None:
     assert "exists already" in page
     assert 'value="stated_wrong_fact" checked' in page  # what was ticked is still ticked
     assert Rubric.objects.count() == 1
+
+
+def test_a_rubric_takes_more_of_the_default_criteria(lead: Client) -> None:
+    rubric = make_rubric("polite", "concise_replies", name="Shop")
+    assert "Tick at least one criterion" in sent(lead, "rubric_defaults", rubric.pk)
+    page = sent(lead, "rubric_defaults", rubric.pk, criteria=["stated_wrong_fact"])
+    assert "1 criterion added" in page
+    row = Criterion.objects.get(key="stated_wrong_fact")
+    assert (row.rubric, champions(criteria=[row])[row.pk].origin) == (rubric, "shipped")
+    assert event("rubric extended")["criteria"] == ["stated_wrong_fact"]
+    assert Criterion.objects.count() == 3
+
+
+def test_ticks_leave_a_renamed_dimension_its_name(lead: Client) -> None:
+    rubric = make_rubric("polite", dimension="answer_correctness")
+    Dimension.objects.update(name="Facts")
+    sent(lead, "rubric_defaults", rubric.pk, criteria=["stated_wrong_fact"])
+    assert Dimension.objects.get(key="answer_correctness").name == "Facts"
 
 
 # ---------- criteria ----------
