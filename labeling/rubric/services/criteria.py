@@ -101,7 +101,8 @@ def criterion_change(
     Raises EditConflict or SettingsConflict where somebody saved first, FieldProblem for what is not allowed:
     another key once the criterion is in use, another passing answer once it has labels.
     """
-    row = Criterion.objects.select_for_update(no_key=True).select_related("dimension").get(pk=criterion.pk)
+    locked = Criterion.objects.select_for_update(of=("self",), no_key=True)
+    row = locked.select_related("dimension").get(pk=criterion.pk)
     theirs = settings_of(row)
     if settings != theirs and seen != theirs.digest:
         raise SettingsConflict(theirs)
