@@ -168,8 +168,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,
         "rubric_id": desk.rubric.pk,
-        "dimension_id": desk.criteria[0].dimension_id,
-        "empty_dimension": Dimension.objects.create(key="empty", name="Empty", position=9).pk,
+        **_dimensions(desk),
         "criterion_id": desk.criteria[0].pk,
         "chat_id": chat.pk,
         "chat_number": chat.pk,
@@ -185,6 +184,12 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
+
+
+def _dimensions(desk: Desk) -> dict[str, int]:
+    """The ids of a dimension with criteria and of one without."""
+    empty = Dimension.objects.create(key="empty", name="Empty", position=9)
+    return {"dimension_id": desk.criteria[0].dimension_id, "empty_dimension": empty.pk}
 
 
 def _proposal(desk: Desk, author: User) -> RedesignProposal:
