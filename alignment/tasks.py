@@ -11,6 +11,7 @@ from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
+from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
 from common.inbox.services import inbox_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
@@ -32,6 +33,7 @@ SWEEPS = (
     sweep_runs,
     regressions_sweep,
     suggestions_sweep,
+    drafts_sweep,
     trainings_sweep,
     disagreements_sweep,
     reports_sweep,
@@ -55,6 +57,12 @@ def sweep() -> None:
 def suggest(suggestion_id: int) -> None:
     """Ask for one suggestion; a second message for it finds nothing to do."""
     suggestion_work(suggestion_id)
+
+
+@row_task(name=DRAFT)  # type: ignore[untyped-decorator]  # celery has no types
+def draft_definition(draft_id: int) -> None:
+    """Ask for one definition; a second message for it finds nothing to do."""
+    draft_work(draft_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types

@@ -21,6 +21,7 @@ from alignment.regression.views import policy as policies
 from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
 from alignment.reports import views as reports
+from alignment.rubric_drafts import views as rubric_drafts
 from alignment.session_scores import views as session_scores
 
 app_name = "alignment"
@@ -30,6 +31,7 @@ urlpatterns = [
         rater_knowledge.rater_knowledge,
         name="rater_knowledge",
     ),
+    path("rubrics/<int:rubric_id>/draft/", rubric_drafts.criterion_draft, name="criterion_draft"),
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
     path("criteria/<str:key>/owner/", criteria.criterion_assigned, name="criterion_assign"),

@@ -47,6 +47,9 @@ urlpatterns = [
         rater.GuidelineApi.as_view(),
         name="api_assignment_guideline",
     ),
+    path("rubrics/", guidelines.RubricsApi.as_view(), name="api_rubrics"),
+    path("rubrics/<int:rubric_id>/", guidelines.RubricDetailApi.as_view(), name="api_rubric"),
+    path("criteria/<str:key>/change/", guidelines.CriterionChangeApi.as_view(), name="api_criterion_change"),
     path(
         "rubrics/<int:rubric_id>/guidelines/",
         guidelines.RubricGuidelinesApi.as_view(),

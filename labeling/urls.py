@@ -7,7 +7,7 @@ from labeling.jobs import views as jobs
 from labeling.people.views import accounts, people
 from labeling.people.views import workspace as workspace_pages
 from labeling.rating.views import notes, queue, rate
-from labeling.rubric.views import criterion_texts, guidelines
+from labeling.rubric.views import criteria, criterion_texts, editor, guidelines
 from labeling.sets import views as sets
 
 app_name = "labeling"
@@ -39,6 +39,24 @@ urlpatterns = [
     path("sets/<int:set_id>/", sets.set_detail, name="set_detail"),
     path("sets/<int:set_id>/chats/<int:chat_id>/", sets.set_chat, name="set_chat"),
     path("sets/<int:set_id>/kind/", sets.set_kind, name="set_kind"),
+    path("rubrics/", editor.rubric_list, name="rubric_list"),
+    path("rubrics/new/", editor.rubric_new, name="rubric_new"),
+    path("rubrics/key/", criteria.criterion_key, name="criterion_key"),
+    path("rubrics/criteria/<str:key>/edit/", criteria.criterion_edit, name="criterion_edit"),
+    path("rubrics/<int:rubric_id>/", editor.rubric_detail, name="rubric_detail"),
+    path("rubrics/<int:rubric_id>/defaults/", editor.rubric_defaults, name="rubric_defaults"),
+    path("rubrics/<int:rubric_id>/rename/", editor.rubric_renamed, name="rubric_rename"),
+    path("rubrics/<int:rubric_id>/criteria/new/", criteria.criterion_new, name="criterion_new"),
+    path("rubrics/<int:rubric_id>/dimensions/", editor.rubric_dimension_add, name="rubric_dimension_add"),
+    *(
+        path(
+            f"rubrics/<int:rubric_id>/dimensions/<int:dimension_id>/{act}/",
+            editor.rubric_dimension_act,
+            {"act": act},
+            name=f"rubric_dimension_{act}",
+        )
+        for act in editor.ACTS
+    ),
     path("guidelines/", guidelines.guideline_list, name="guideline_list"),
     path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),
     path("guidelines/<int:rubric_id>/", guidelines.guideline_detail, name="guideline_detail"),

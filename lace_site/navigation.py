@@ -37,6 +37,12 @@ LABELLING: Entries = (
     ("Adjudicate", "labeling:adjudication_queue", "labeling.manage_labeling", "labeling:adjudic"),
     ("Notes", "labeling:note_list", "labeling.edit_prompts", "labeling:note"),
     (
+        "Rubric",
+        "labeling:rubric_list",
+        "labeling.edit_prompts",
+        ("labeling:rubric", "labeling:criterion_new", "labeling:criterion_edit"),
+    ),
+    (
         "Guidelines",
         "labeling:guideline_list",
         "labeling.edit_prompts",

@@ -349,6 +349,7 @@ CELERY_TASK_ROUTES = {
     "evaluation.tasks.process_units": {"queue": "judge"},
     "evaluation.tasks.test_model": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
+    "alignment.tasks.draft_definition": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
     "alignment.tasks.refresh_report": {"queue": "judge"},
 }
@@ -394,6 +395,16 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
+}
+
+# ---- rubric
+# What the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.
+CRITERION_JUDGING = {
+    "articles": "evaluation.knowledge.queries.article_titles",
+    "articles_of": "evaluation.knowledge.queries.articles_of",
+    "articles_set": "evaluation.knowledge.services.criterion_articles_set",
+    "is_judged": "evaluation.judges.queries.profiles.is_judged",
+    "prompts_ensure": "evaluation.prompts.services.versions.champions_ensure",
 }
 
 # ---- inbox

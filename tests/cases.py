@@ -74,6 +74,11 @@ GUIDELINE = {"text": "Be fair.", "reason": "Shorter.", "base": 1, "meaning": "wo
 TEXT = {"question": "Is it so?", "definition": "When it is.", "reason": "Clearer.", "base": 1} | {
     "meaning": "new"
 }
+CRITERION = {"question": "Is it so?", "definition": "When it is.", "dimension": "compliance"} | {
+    "tier": "simple",
+    "passes_when": "True",
+    "articles": "tier",
+}
 JOB = {
     "name": "November",
     "overlap": 1,

@@ -17,6 +17,7 @@ from tests.cases import (
     ANSWER,
     API_TEST,
     AUTHORS,
+    CRITERION,
     DECISION,
     GUIDELINE,
     JOB,
@@ -157,6 +158,28 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         Case(LEADS, "DELETE", query={"seen": "decision"}),
     ),
     "api_dawid_skene": (get(LEADS),),
+    # ---- rubric
+    "labeling:rubric_list": LOOK,
+    "labeling:rubric_new": (get(LEADS), post(LEADS, {"name": "Later", "criteria": "stated_wrong_fact"})),
+    "labeling:rubric_detail": LOOK,
+    "labeling:rubric_defaults": (get(LEADS), post(LEADS, {"criteria": "stated_wrong_fact"})),
+    "labeling:rubric_rename": (post(LEADS, {"name": "Renamed", "seen": "Test rubric"}),),
+    "labeling:rubric_dimension_add": (post(LEADS, {"name": "Tone"}),),
+    "labeling:rubric_dimension_rename": (post(LEADS, {"name": "Tone", "seen": "Compliance"}),),
+    **{
+        f"labeling:rubric_dimension_{act}": (post(LEADS, {"seen": "dimension_id"}),) for act in ("up", "down")
+    },
+    "labeling:rubric_dimension_remove": (
+        post(LEADS, dimension_id="empty_dimension"),
+        post(LEADS, says=200),  # it has criteria
+    ),
+    "labeling:criterion_new": (get(LEADS), post(LEADS, CRITERION)),
+    "labeling:criterion_edit": (get(LEADS), post(LEADS, CRITERION, says=200)),  # whose base is missing
+    "labeling:criterion_key": (post(LEADS, {"question": "Is it so?"}, says=200),),
+    "alignment:criterion_draft": (post(LEADS, {"act": "show"}, says=200),),
+    "api_rubrics": (get(AUTHORS), post(LEADS, {"name": "Later", "dimensions": [], "criteria": []}, says=201)),
+    "api_rubric": (get(AUTHORS), post(LEADS, CRITERION | {"passes_when": True}, says=201)),
+    "api_criterion_change": (post(LEADS, {"base": 1, "reason": "Asked for", "critical": True}),),
     # ---- texts for raters, notes, rules
     "labeling:guideline_list": LOOK,
     "labeling:guideline_preview": (post(AUTHORS, {"text": "*So*"}, says=200),),

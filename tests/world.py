@@ -33,6 +33,7 @@ from labeling.models.labels import (
     RaterNote,
 )
 from labeling.models.people import ApiToken, AuditEvent, Invitation, Rater, Role, User, Workspace
+from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
 from labeling.people.services.invitations import digest
 from labeling.people.services.sign_in import reset_path
@@ -170,6 +171,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,
         "rubric_id": desk.rubric.pk,
+        **_dimensions(desk),
         "criterion_id": desk.criteria[0].pk,
         "chat_id": chat.pk,
         "chat_number": chat.pk,
@@ -204,6 +206,12 @@ def _people(lead: User) -> dict[str, Any]:
         "invitation_id": invitation.pk,
         "group_id": Group.objects.create(name=f"{CANARY}-shift").pk,
     }
+
+
+def _dimensions(desk: Desk) -> dict[str, int]:
+    """The ids of a dimension with criteria and of one without."""
+    empty = Dimension.objects.create(key="empty", name="Empty", position=9)
+    return {"dimension_id": desk.criteria[0].dimension_id, "empty_dimension": empty.pk}
 
 
 def _proposal(desk: Desk, author: User) -> RedesignProposal:

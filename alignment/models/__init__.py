@@ -7,4 +7,5 @@ from alignment.models import pins as pins
 from alignment.models import regressions as regressions
 from alignment.models import reports as reports
 from alignment.models import requests as requests
+from alignment.models import rubric_drafts as rubric_drafts
 from alignment.models import suggestions as suggestions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 MessageRole = Literal["user", "assistant", "system", "tool"]
 Tier = Literal["simple", "context", "subjective"]
 Engine = Literal["direct", "reflection", "debate"]
-# A key of evaluation.engines.core.roles; `reviser` in requests that draft a revision of a prompt.
+# A key of evaluation.engines.core.roles; `reviser` and `definer` in requests that draft texts.
 Role = str
 Layout = Literal["criteria_first", "chat_first"]
 Size = Literal["full", "compact"]

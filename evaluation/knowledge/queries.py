@@ -1,9 +1,26 @@
-"""The passages retrieved for a unit, as the judge saw them."""
+"""Knowledge articles of a criterion, and the passages retrieved for a unit, as the judge saw them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.db.models import OuterRef, Subquery
+
+from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Passage
+from labeling.models.rubric import Criterion
+
+
+def article_titles() -> list[tuple[str, str]]:
+    """Return key and newest title of every article; one query."""
+    newest = ArticleVersion.objects.filter(article=OuterRef("pk")).order_by("-number").values("title")[:1]
+    rows = KnowledgeArticle.objects.annotate(title=Subquery(newest)).order_by("key")
+    return [(key, title or key) for key, title in rows.values_list("key", "title")]
+
+
+def articles_of(criterion: Criterion) -> tuple[str, ...]:
+    """Return the keys of the articles that a criterion lists."""
+    rows = CriterionArticle.objects.filter(criterion=criterion).order_by("article__key")
+    return tuple(rows.values_list("article__key", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""API of the texts for raters: versions of guidelines and of criteria, written by authors and leads."""
+"""API of rubrics, written by leads, and of the texts for raters, written by authors and leads."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
@@ -14,16 +15,22 @@ from common.api import (
     PROBLEMS,
     ApiView,
     PagedList,
+    PostPermission,
     RowOutput,
     field_error,
     problem,
     validated,
 )
+from common.jsonl import Fields, Ignored
 from common.problems import FieldProblem
 from labeling.models.people import User
-from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric, RubricGuideline, Tier
 from labeling.people.api.permissions import ManagesLabeling, WritesTexts
+from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT, criterion_of, rubric_of, suggested_key
+from labeling.rubric.queries.editor import edited_rubric, rubric_rows, settings_of
+from labeling.rubric.services.criteria import Question, SettingsConflict, criterion_add, criterion_change
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
+from labeling.rubric.services.rubric import rubric_create
 from labeling.rubric.services.wording import (
     NotPossible,
     criterion_undo,
@@ -282,3 +289,176 @@ class CriterionVersionDecideApi(VersionActionApi):
 
 def _status(created: bool) -> int:
     return status.HTTP_201_CREATED if created else status.HTTP_200_OK
+
+
+# ---------- rubrics ----------
+
+
+class DimensionBody(serializers.Serializer[Any]):
+    """A dimension."""
+
+    key = serializers.CharField(max_length=CRITERION_KEY_LIMIT)
+    name = serializers.CharField(max_length=120)
+
+
+class CriterionBody(serializers.Serializer[Any]):
+    """A criterion as in a rubric file. A new one without `key` gets one from its question."""
+
+    key = serializers.CharField(max_length=CRITERION_KEY_LIMIT, required=False)
+    dimension = serializers.CharField()
+    tier = serializers.ChoiceField(choices=Tier.choices)
+    question = serializers.CharField(max_length=2_000, trim_whitespace=False)
+    definition = serializers.CharField(max_length=10_000, trim_whitespace=False)
+    passes_when = serializers.BooleanField(default=True)
+    allow_na = serializers.BooleanField(default=False)
+    critical = serializers.BooleanField(default=False)
+    evidence_on_fail = serializers.BooleanField(default=False)
+
+
+class RubricBody(serializers.Serializer[Any]):
+    """A rubric as in a rubric file."""
+
+    name = serializers.CharField(max_length=120)
+    dimensions = DimensionBody(many=True)
+    criteria = CriterionBody(many=True)
+
+
+class RubricRowOutput(serializers.Serializer[Any]):
+    """A rubric of the list, with the numbers of its active criteria."""
+
+    id = serializers.IntegerField(source="rubric.pk")
+    name = serializers.CharField(source="rubric.name")
+    criteria = serializers.IntegerField()
+    critical = serializers.IntegerField()
+    dimensions = serializers.IntegerField()
+
+
+class RubricsOutput(serializers.Serializer[Any]):
+    """All rubrics."""
+
+    rubrics = RubricRowOutput(many=True)
+
+
+class CriterionChangeInput(CriterionBody):
+    """A change of a criterion: fields that are left out stay. `base` is the number of the edited version."""
+
+    base = serializers.IntegerField(min_value=1)
+    reason = serializers.CharField(max_length=500)
+    meaning = serializers.ChoiceField(choices=["wording", "new"], required=False)
+
+
+class RubricApi(PostPermission):
+    """Rubrics: authors read, leads write."""
+
+    permission_classes = [WritesTexts]
+    post_permission = ManagesLabeling
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer errors of the services with 400 or 409."""
+        if isinstance(exc, FieldProblem):
+            exc = field_error(exc)
+        elif isinstance(exc, EditConflict | SettingsConflict):
+            exc = problem("newer_version", str(exc))
+        return super().handle_exception(exc)
+
+
+class RubricsApi(RubricApi):
+    """Every rubric."""
+
+    @extend_schema(operation_id="rubrics", responses={200: RubricsOutput, **NO_ACCESS})
+    def get(self, request: Request) -> Response:
+        """Rubrics by name."""
+        return Response(RubricsOutput({"rubrics": rubric_rows()}).data)
+
+    @extend_schema(
+        operation_id="rubric_create",
+        request=RubricBody,
+        responses={201: RubricBody, 400: INVALID, **NO_ACCESS},
+    )
+    def post(self, request: Request) -> Response:
+        """Create a rubric; its criteria get their first prompt. 400 where the name is taken."""
+        spec = rubric_of(Fields(request.data))
+        stored = rubric_create(spec=spec, reason="Created by the API", by=cast(User, request.user))
+        return Response(_rubric_body(stored.rubric), status=status.HTTP_201_CREATED)
+
+
+class RubricDetailApi(RubricApi):
+    """One rubric."""
+
+    @extend_schema(operation_id="rubric", responses={200: RubricBody, **NO_ACCESS})
+    def get(self, request: Request, rubric_id: int) -> Response:
+        """The rubric with its dimensions and active criteria, as in a rubric file."""
+        return Response(_rubric_body(get_object_or_404(Rubric, pk=rubric_id)))
+
+    @extend_schema(
+        operation_id="criterion_add",
+        request=CriterionBody,
+        responses={201: CriterionBody, 400: INVALID, **NO_ACCESS},
+    )
+    def post(self, request: Request, rubric_id: int) -> Response:
+        """Add a criterion, with its first prompt."""
+        rubric = get_object_or_404(Rubric, pk=rubric_id)
+        data = dict(validated(CriterionBody, request.data)) | dict(request.data)
+        taken = Criterion.objects.values_list("key", flat=True)
+        data.setdefault("key", suggested_key(data["question"], taken=set(taken)))
+        dimensions = set(Dimension.objects.values_list("key", flat=True))
+        spec = criterion_of(Fields(data), dimensions, Ignored())
+        row = criterion_add(rubric=rubric, spec=spec, reason="Added by the API", by=cast(User, request.user))
+        return Response(_criterion_body(row), status=status.HTTP_201_CREATED)
+
+
+class CriterionChangeApi(RubricApi):
+    """The question, definition and settings of a criterion."""
+
+    @extend_schema(
+        operation_id="criterion_change",
+        request=CriterionChangeInput,
+        responses={200: CriterionBody, 400: INVALID, **PROBLEMS},
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """Change a criterion. 409 where another version is the newest by now."""
+        criterion = get_object_or_404(Criterion.objects.select_related("dimension"), key=key)
+        data = dict(validated(CriterionChangeInput, request.data, partial=True))
+        if missing := {name: ["This field is required."] for name in ("base", "reason") if name not in data}:
+            raise serializers.ValidationError(missing)
+        before, newest = settings_of(criterion), criterion.versions.latest("number")
+        asked = {name: data.get(name, getattr(newest, name)) for name in Question.__dataclass_fields__}
+        names = ("key", "dimension", "tier", "critical", "evidence_on_fail")
+        changed = criterion_change(
+            criterion=criterion,
+            settings=replace(before, **{name: data[name] for name in names if name in data}),
+            question=Question(**asked),
+            base=data["base"],
+            seen=before.digest,
+            reason=data["reason"],
+            meaning=data.get("meaning", ""),
+            by=cast(User, request.user),
+        )
+        return Response(_criterion_body(changed.criterion))
+
+
+def _rubric_body(rubric: Rubric) -> dict[str, Any]:
+    edited = edited_rubric(rubric)
+    return {
+        "name": rubric.name,
+        "dimensions": [{"key": one.dimension.key, "name": one.dimension.name} for one in edited.dimensions],
+        "criteria": [_body(row.criterion, row.version) for one in edited.dimensions for row in one.criteria],
+    }
+
+
+def _criterion_body(criterion: Criterion) -> dict[str, Any]:
+    return _body(criterion, criterion.versions.latest("number"))
+
+
+def _body(criterion: Criterion, version: CriterionVersion) -> dict[str, Any]:
+    return {
+        "key": criterion.key,
+        "dimension": criterion.dimension.key,
+        "tier": criterion.tier,
+        "question": version.question,
+        "definition": version.definition,
+        "passes_when": version.passes_when,
+        "allow_na": version.allow_na,
+        "critical": criterion.critical,
+        "evidence_on_fail": criterion.evidence_on_fail,
+    }

@@ -1,5 +1,6 @@
 """Suggested revisions: start, cancel, use as a draft, restore the earlier draft, dismiss."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from alignment.prompts.suggestions.queries.training_examples import (
 )
 from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
-from evaluation.core.types import Request
+from evaluation.core.types import PromptMessage, Request
 from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
@@ -146,7 +147,7 @@ def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User
         by=by,
         model=prepared.request.model,
         material=_material(prepared),
-        request=_request_json(replace(prepared.request, sample=sample)),
+        request=request_json(replace(prepared.request, sample=sample)),
         question=question,
         sample=sample,
     )
@@ -236,7 +237,29 @@ def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
 
 
 def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | None) -> Request:
-    """Return a request to the model of the profile's judge, with tokens for prose and the whole prompt."""
+    """Return the request for a revision, with tokens for prose and the whole prompt."""
+    return writing_request(
+        role="reviser",
+        messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
+        room=partial(room_for, material.prompt),
+        endpoint=endpoint,
+        profile=profile,
+    )
+
+
+def writing_request(
+    *,
+    role: str,
+    messages: tuple[PromptMessage, ...],
+    room: Callable[..., int],
+    endpoint: Endpoint,
+    profile: JudgeProfile | None,
+) -> Request:
+    """Return a request for prose to the model of the profile's judge.
+
+    `room(reasons=…)` is the token limit of the answer, for a model that reasons first or one that does not.
+    Raises SuggestionRefused without a profile.
+    """
     if profile is None:
         raise SuggestionRefused("there is no default judge profile to take the model from: add one")
     choice = profile_choice(profile)
@@ -251,12 +274,12 @@ def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | Non
         effort=choice.efforts.get("judge", ""),
     )
     return Request(
-        role="reviser",
+        role=role,
         step=1,
-        messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
+        messages=messages,
         model=model,
         temperature=sampling.temperature,
-        max_tokens=room_for(material.prompt, reasons=bool(takes.reasons)),
+        max_tokens=room(reasons=bool(takes.reasons)),
         top_p=None,
         seed=None,
         endpoint=endpoint.id,
@@ -282,6 +305,6 @@ def _material(prepared: PreparedSuggestion) -> dict[str, Any]:
     }
 
 
-def _request_json(request: Request) -> dict[str, Any]:
+def request_json(request: Request) -> dict[str, Any]:
     """Return the request as JSON; the worker reads it back."""
     return asdict(request)

@@ -28,7 +28,7 @@ PATIENCE = 45.0
 POISON = f"the worker process died {MOST_TRIES} times while it asked for this"
 SUGGEST = "alignment.tasks.suggest"
 _State = Suggestion.State
-_NO_ANSWER = {
+NO_ANSWER = {
     "refused": "the model refused to answer",
     "cut_off": "the answer was cut off at its token limit",
     "too_long": "the request is longer than the model's context: choose fewer chats",
@@ -84,13 +84,13 @@ def _mark_lost() -> None:
     sent = Attempt.objects.filter(call__role="reviser", ended_at=None).values_list("pk", "call__key")
     if unfinished := list(sent):
         leased = Suggestion.objects.exclude(lease=None).select_related("lease")
-        alive = {question_key(_request(row.request or {})) for row in leased if has_living_worker(row)}
+        alive = {question_key(stored_request(row.request or {})) for row in leased if has_living_worker(row)}
         attempts_mark_lost(ids=[pk for pk, key in unfinished if key not in alive])
 
 
 def _answer(row: Suggestion, lease: WorkerLease) -> None:
     try:
-        reply = question_ask(_request(row.request or {}), lease_id=lease.pk, seconds=PATIENCE)
+        reply = question_ask(stored_request(row.request or {}), lease_id=lease.pk, seconds=PATIENCE)
     except EndpointDown as down:
         if not down.lasting:
             # An outage is not the question's fault: the reaper enqueues it again.
@@ -116,7 +116,7 @@ def _read(row: Suggestion, lease: WorkerLease, reply: Reply) -> None:
 def _revision(row: Suggestion, reply: Reply) -> tuple[Revision | None, str]:
     """Return the revision, or None and why the answer cannot be read."""
     if reply.state != "answered":
-        return None, _NO_ANSWER.get(reply.state, reply.error)
+        return None, NO_ANSWER.get(reply.state, reply.error)
     try:
         return read_answer(reply.text, prompt=row.base_text, question=row.material["question"]), ""
     except Unreadable as unread:
@@ -157,7 +157,7 @@ def _close(row: Suggestion) -> None:
     row.save()
 
 
-def _request(stored: Mapping[str, Any]) -> Request:
+def stored_request(stored: Mapping[str, Any]) -> Request:
     """Rebuild the request that was stored when the suggestion was started."""
     messages = tuple(PromptMessage(one["role"], tuple(one["parts"])) for one in stored["messages"])
     return Request(**{**stored, "messages": messages})

@@ -8,7 +8,9 @@ from django.db.models import Count, QuerySet
 from common.problems import FieldProblem
 from evaluation.judges.core.spec import AutoDebates, JudgeSpec, spec_from_json
 from evaluation.judges.queries.recipes import recipe_line
-from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
+from evaluation.models.runs import Verdict
+from labeling.models.rubric import Criterion
 
 EARLIER: AutoDebates = "context"
 
@@ -55,6 +57,12 @@ def default_profile() -> JudgeProfile | None:
 def profile_judges(profile: JudgeProfile) -> QuerySet[Judge]:
     """Return the judges that runs created from this profile, newest first, with their number of runs."""
     return Judge.objects.filter(profile=profile).annotate(run_count=Count("runs")).order_by("-id")
+
+
+def is_judged(criterion: Criterion) -> bool:
+    """Whether a judge has been made for the criterion, or verdicts on it imported."""
+    judged = JudgePrompt.objects.filter(criterion=criterion).exists()
+    return judged or Verdict.objects.filter(criterion=criterion).exists()
 
 
 def _row(profile: JudgeProfile, judges: int) -> ProfileRow:

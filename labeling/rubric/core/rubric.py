@@ -3,8 +3,9 @@
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from common.jsonl import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
 from common.problems import FieldProblem, shown
@@ -13,6 +14,46 @@ TIERS = ("simple", "context", "subjective")
 STATES = ("active", "retired")
 CRITERION_KEY = re.compile(r"[a-z][a-z0-9_]*")
 CRITERION_KEY_LIMIT = 64
+# Words that a question begins with or that every question holds: a key leaves them out.
+FILLERS = frozenset(
+    (
+        *(
+            "a",
+            "an",
+            "and",
+            "any",
+            "are",
+            "at",
+            "be",
+            "bot",
+            "chat",
+            "chatbot",
+            "customer",
+            "did",
+            "do",
+            "does",
+        ),
+        *(
+            "every",
+            "for",
+            "from",
+            "had",
+            "has",
+            "have",
+            "how",
+            "in",
+            "is",
+            "it",
+            "its",
+            "of",
+            "on",
+            "one",
+            "or",
+        ),
+        *("s", "the", "there", "this", "to", "was", "were", "what", "when", "which", "with"),
+    )
+)
+SUGGESTED_KEY_LIMIT = 40
 WORDS_FOR_RATERS = ("guideline", "true_example", "false_example")
 RUBRIC_FIELDS = frozenset(("name", "dimensions", "criteria"))
 DIMENSION_FIELDS = frozenset(("key", "name"))
@@ -59,6 +100,25 @@ class CriterionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionSettings:
+    """What a criterion has beside its texts; `knowledge` are the keys of the articles that it lists."""
+
+    key: str
+    dimension: str
+    tier: str
+    critical: bool
+    evidence_on_fail: bool
+    all_articles: bool
+    knowledge: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Return a short hash: a form keeps it, to notice a change by somebody else."""
+        canonical = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
 class RubricSpec:
     """A rubric file."""
 
@@ -95,6 +155,35 @@ def rubric_of(fields: Fields, ignored: Ignored | None = None) -> RubricSpec:
     check_once("criteria", [criterion.key for criterion in criteria])
     ignored.note(fields.unknown(RUBRIC_FIELDS))
     return RubricSpec(fields.text("name", limit=NAME_LIMIT, blank=False), dimensions, criteria)
+
+
+def suggested_key(text: str, *, taken: Collection[str] = (), fallback: str = "criterion") -> str:
+    """
+    Return a key made from a question or a name; a number tells it from the keys that are taken.
+
+    Examples
+    --------
+    >>> suggested_key("Did the bot state a wrong fact?")
+    'state_wrong_fact'
+    >>> suggested_key("Did the bot state a wrong fact?", taken={"state_wrong_fact"})
+    'state_wrong_fact_2'
+    >>> suggested_key("礼貌吗？")
+    'criterion'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = [word for word in re.findall(r"[a-z][a-z0-9]*", plain) if word not in FILLERS]
+    key = ""
+    for word in words:
+        longer = f"{key}_{word}" if key else word[:SUGGESTED_KEY_LIMIT]
+        if len(longer) > SUGGESTED_KEY_LIMIT:
+            break
+        key = longer
+    key = key or fallback
+    number, free = 1, key
+    while free in taken:
+        number += 1
+        free = f"{key}_{number}"
+    return free
 
 
 def version_hash(*, question: str, definition: str, passes_when: bool, allow_na: bool) -> str:

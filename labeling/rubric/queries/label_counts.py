@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from labeling.models.labels import Assignment, Label
+from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 
 
@@ -42,6 +42,17 @@ def labelled_since(version: CriterionVersion | RubricGuideline) -> bool:
     read = Assignment.objects.filter(guideline=version, state=Assignment.State.SUBMITTED)
     changed = CriterionVersion.objects.filter(guideline_version=version)
     return read.exists() or Label.objects.given().filter(version__in=changed).exists()
+
+
+def is_labelled(criterion: Criterion) -> bool:
+    """Whether anybody has labelled the criterion, drafts included, or a lead has decided on it."""
+    labels = Label.objects.filter(criterion=criterion)
+    return labels.exists() or Adjudication.objects.filter(criterion=criterion).exists()
+
+
+def is_asked(criterion: Criterion) -> bool:
+    """Whether raters answer the criterion, or are to: it has labels, or is in a labelling job."""
+    return is_labelled(criterion) or LabelingJob.objects.filter(criteria=criterion).exists()
 
 
 def active_criteria(rubric_id: int) -> QuerySet[Criterion]:

@@ -1,5 +1,6 @@
 """Texts and rules for raters; each change of a guideline or criterion text makes a version with a reason."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from django.db import transaction
@@ -87,19 +88,22 @@ def criterion_write(
     base: int,
     by: User | None,
     meaning: Change = "",
+    rule: Mapping[str, bool] | None = None,
 ) -> CriterionVersion:
     """Save a criterion's texts as a new version; return the newest one where they are the same.
 
-    The passing answer and "not applicable" do not change. `meaning` says whether earlier labels go on
-    counting: `wording` keeps them, once a lead confirms it; `new` retires them with the first label to the
-    new text. "" is a new meaning for another question or definition, and none for guideline and examples.
+    `rule` (passing answer, "not applicable") stays without a new one; the caller checks it. `meaning` says
+    whether earlier labels go on counting: `wording` keeps them, once a lead confirms it; `new` retires them
+    with the first label to the new text. "" is a new meaning for another question or definition, and none
+    for guideline and examples.
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
     locked = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one writer at a time
     newest = locked.versions.latest("number")
-    texts = asdict(words)
-    if all(getattr(newest, name) == text for name, text in texts.items()):
+    texts, kept = asdict(words), {name: getattr(newest, name) for name in RULE}
+    rule = kept if rule is None else rule
+    if rule == kept and all(getattr(newest, name) == text for name, text in texts.items()):
         return newest
     if base != newest.number:
         raise EditConflict(newest)
@@ -107,7 +111,7 @@ def criterion_write(
     return version_add(
         criterion=locked,
         texts=texts,
-        rule={name: getattr(newest, name) for name in RULE},
+        rule=rule,
         reason=reason.strip(),
         by=by,
         claim=claim_of(meaning, by),
