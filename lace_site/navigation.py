@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest
 from django.urls import reverse
 
+from common.search.registry import Hit, Query
 from labeling.models.people import Role, User
 from lace_site.health import RIGHT, site_status
 
@@ -82,6 +84,34 @@ ENTRIES: Entries = (
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
+
+# Pages that the search offers beside the entries: label, route, permission.
+MORE_PAGES = (
+    ("Start a run", "evaluation:run_new", "labeling.start_runs"),
+    ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
+    ("Models", "evaluation:model_list", "labeling.see_judge"),
+    ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
+    ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
+    ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),
+    ("Certificates", "alignment:certificate_list", "labeling.see_judge"),
+    ("Open a labelling job", "labeling:job_new", "labeling.manage_labeling"),
+    ("Audit log", "labeling:workspace_log", "labeling.manage_labeling"),
+    ("Inbox", "inbox", ""),
+    ("API tokens", "labeling:token_list", ""),
+    ("API documentation", "api_docs", ""),
+    ("Change password", "labeling:password", ""),
+)
+
+
+def page_hits(query: Query, user: AbstractUser, limit: int) -> list[Hit]:
+    """Return the pages of the product whose name matches and that the user may open."""
+    entries = ((label, route, permission) for label, route, permission, _ in (*ENTRIES, *LABELLING))
+    found = {
+        reverse(route): Hit(label, reverse(route))
+        for label, route, permission in (*entries, *MORE_PAGES)
+        if (not permission or user.has_perm(permission)) and query.fits(label)
+    }
+    return list(found.values())[:limit]
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
