@@ -11,6 +11,7 @@ from django.urls import reverse
 from common.search.registry import Hit, Query
 from labeling.models.people import Role, User
 from lace_site.health import RIGHT, site_status
+from lace_site.help import help_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +59,31 @@ REPORTS = tuple(
         "misalignment",
         "cell",
         "chat",
+        "no_verdict",
+        "baselines",
+        "run_",
     )
 )
 ENTRIES: Entries = (
-    ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
+    (
+        "Queue",
+        "labeling:queue",
+        "labeling.label_chats",
+        ("labeling:queue", "labeling:rate", "labeling:read_guideline"),
+    ),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     (
         "Criteria",
         "alignment:criterion_list",
         "labeling.see_judge",
-        ("alignment:criterion_list", "alignment:criterion_detail", "alignment:prompt", "alignment:redesign"),
+        (
+            "alignment:criterion_list",
+            "alignment:criterion_detail",
+            "alignment:prompt",
+            "alignment:redesign",
+            "alignment:suggestion",
+        ),
     ),
     (
         "Regression tests",
@@ -117,6 +132,9 @@ def page_hits(query: Query, user: AbstractUser, limit: int) -> list[Hit]:
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable).
 
+    `crumb_root` is the entry that the page belongs to: a tab, else one of the bar, else None. `help_url` is
+    the chapter of the docs on the page.
+
     `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
     """
     user = getattr(request, "user", None)
@@ -124,14 +142,16 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         return {"nav": [], "tabs": [], "role": ""}
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
+    nav = _items(ENTRIES, user, here)
+    tabs = _items(LABELLING, user, here) if any(here.startswith(entry[3]) for entry in LABELLING) else []
     return {
         # Omit a role that equals the user name.
         "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
-        "nav": _items(ENTRIES, user, here),
+        "nav": nav,
         "site_status": site_status if user.has_perm(RIGHT) else (),
-        "tabs": _items(LABELLING, user, here)
-        if any(here.startswith(entry[3]) for entry in LABELLING)
-        else [],
+        "tabs": tabs,
+        "help_url": help_url(here),
+        "crumb_root": next((item for item in (*tabs, *nav) if item.current), None),
     }
 
 

@@ -66,6 +66,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "inbox_mail": (post(SIGNED_IN, {"by_mail": "on"}),),
     "inbox_open": (post(LEADS),),
     "comments": (get(AUTHORS), post(AUTHORS, {"text": "Why?"}), get(LEADS, subject="held_thread")),
+    # ---- search
+    "search": (get(SIGNED_IN), get(SIGNED_IN, query={"q": "chat"}), get(SIGNED_IN, query={"kind": "runs"})),
+    "search_hits": (get(SIGNED_IN), get(SIGNED_IN, query={"q": "chat"})),
     # ---- raters
     "labeling:queue": (get(RATERS),),
     "labeling:next": (post(RATERS), post(NOBODY, job_id="foreign_job")),

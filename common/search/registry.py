@@ -103,7 +103,9 @@ def excerpt(texts: Iterable[str], query: Query) -> str:
         for part in query.parts:
             at = folded.find(part.casefold())
             if at >= 0:
-                start = max(0, at - EXCERPT // 3)
+                # Begins with a whole word, where one begins near.
+                start = text.find(" ", at - EXCERPT // 3, at) + 1 if at > EXCERPT // 3 else 0
+                start = start or max(0, at - EXCERPT // 3)
                 cut = " ".join(text[start : start + EXCERPT].split())
                 return f"{'…' * bool(start)}{cut}{'…' * (start + EXCERPT < len(text))}"
     return ""
