@@ -50,29 +50,14 @@ def test_a_word_or_its_beginning_finds_the_chat(text: str, name: str) -> None:
     assert found(text) == {name}
 
 
-@pytest.mark.usefixtures("chats")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "   ",
-        "'",
-        '"',
-        '"""',
-        "*",
-        "AND",
-        "NOT refund OR",
-        "refund*)",
-        "a:b",
-        "^",
-        "\\",
-        "%",
-        "_",
-        "(",
-        "|&!",
-    ]
-    + ["refund' --", "\x00", "{", "NEAR(a b)", "🙂", "x" * 5000, "a " * 500, "<->", ":*"],
+ODD = (
+    *("", "   ", "'", '"', '"""', "*", "AND", "NOT refund OR", "refund*)", "a:b", "^", "\\", "%", "_", "("),
+    *("|&!", "refund' --", "\x00", "{", "NEAR(a b)", "🙂", "x" * 5000, "a " * 500, "<->", ":*"),
 )
+
+
+@pytest.mark.usefixtures("chats")
+@pytest.mark.parametrize("text", ODD)
 def test_no_sign_is_an_error(text: str) -> None:
     found(text)
 
