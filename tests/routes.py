@@ -256,7 +256,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:model_list": LOOK,
     "evaluation:model_test": (post(LEADS, {"model": "m"}),),
     "evaluation:model_detail": LOOK,
-    "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget")),
+    "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget"), post(LEADS, act="cancel")),
     "evaluation:run_list": LOOK,
     "evaluation:run_new": (get(LEADS), post(LEADS, RUN)),
     "evaluation:run_estimate": (get(LEADS),),
