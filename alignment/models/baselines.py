@@ -31,6 +31,9 @@ class BaselineTraining(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pin"], name="baseline_training_pin")]
 
+    def __str__(self) -> str:
+        return f"Training {self.pk} of run {self.run_id}"
+
     @property
     def seconds_left(self) -> float | None:
         """Return the seconds left at the pace so far; None until a criterion is learned."""
@@ -38,6 +41,3 @@ class BaselineTraining(models.Model):
             return None
         # NB: enqueued about when the work began, unless the workers were busy.
         return (timezone.now() - self.rung_at).total_seconds() / self.done * (self.total - self.done)
-
-    def __str__(self) -> str:
-        return f"Training {self.pk} of run {self.run_id}"
