@@ -61,7 +61,8 @@ def index_words(texts: Iterable[str], *, title: str = "") -> str:
     """
     found: dict[str, None] = {}
     for text in texts:
-        found.update((_token(word), None) for word in plain_words(text))
+        words = plain_words(text)
+        found |= dict.fromkeys(words if text.isascii() else map(_token, words))
         if len(found) >= MOST_WORDS:
             break
     found.update((_TITLE + _token(word), None) for word in plain_words(title))

@@ -276,14 +276,14 @@ def run_hits(query: Query, user: User, limit: int) -> list[Hit]:
     ]
 
 
-def runs_matching(query: Query, user: User | AnonymousUser, limit: int) -> Sequence[Run]:
+def runs_matching(query: Query, user: User | AnonymousUser, limit: int) -> list[Run]:
     """Return the newest runs that match and that the user may open; the one with that id comes first."""
     if not user.has_perm("labeling.see_judge"):
         return []
     texts = ("judge__name", "judge__engine", "judge__config__model", "chat_set__name", "options__profile")
     named = Q(pk=query.number) if query.number is not None else Q(pk__in=[])
     rows = runs_open_to(user).filter(query.matches(*texts) | named)
-    return rows.order_by(Case(When(named, then=0), default=1), "-pk")[:limit]
+    return list(rows.order_by(Case(When(named, then=0), default=1), "-pk")[:limit])
 
 
 def run_in_words(run: Run) -> str:
