@@ -20,7 +20,7 @@ LONGEST_ID = 18  # digits that every database takes for an id
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a user looks for: the text, its parts between spaces, and its words for an index."""
+    """A search text, its parts between spaces, and its words for an index."""
 
     text: str
     parts: tuple[str, ...]
@@ -81,7 +81,7 @@ class Group:
 
 
 def search(text: str, *, user: AbstractUser, limit: int, kind: str = "") -> list[Group]:
-    """Return what the user may open, by kind; kinds without a hit are left out."""
+    """Return what the user may open, by kind; only kinds with a hit."""
     query, groups, start = Query.of(text), [], 0
     if not query.parts:
         return []
