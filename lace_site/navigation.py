@@ -5,11 +5,14 @@ from itertools import chain
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest
 from django.urls import reverse
 
+from common.search.registry import Hit, Query
 from labeling.models.people import Role, User
 from lace_site.health import RIGHT, site_status
+from lace_site.help import help_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +66,32 @@ REPORTS = tuple(
         "misalignment",
         "cell",
         "chat",
+        "no_verdict",
+        "baselines",
+        "run_",
     )
 )
 QUEUE = "Queue"
 ENTRIES: Entries = (
-    (QUEUE, "labeling:queue", "labeling.label_chats", "labeling:queue"),
+    (
+        QUEUE,
+        "labeling:queue",
+        "labeling.label_chats",
+        ("labeling:queue", "labeling:rate", "labeling:read_guideline"),
+    ),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     (
         "Criteria",
         "alignment:criterion_list",
         "labeling.see_judge",
-        ("alignment:criterion_list", "alignment:criterion_detail", "alignment:prompt", "alignment:redesign"),
+        (
+            "alignment:criterion_list",
+            "alignment:criterion_detail",
+            "alignment:prompt",
+            "alignment:redesign",
+            "alignment:suggestion",
+        ),
     ),
     (
         "Regression tests",
@@ -91,11 +108,43 @@ ENTRIES: Entries = (
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
 
+# Pages that the search offers beside the entries: label, route, permission.
+MORE_PAGES = (
+    ("Start a run", "evaluation:run_new", "labeling.start_runs"),
+    ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
+    ("Models", "evaluation:model_list", "labeling.see_judge"),
+    ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
+    ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
+    ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),
+    ("Certificates", "alignment:certificate_list", "labeling.see_judge"),
+    ("Open a labelling job", "labeling:job_new", "labeling.manage_labeling"),
+    ("People", "labeling:people", "labeling.manage_labeling"),
+    ("Audit log", "labeling:workspace_log", "labeling.manage_labeling"),
+    ("Inbox", "inbox", ""),
+    ("API tokens", "labeling:token_list", ""),
+    ("API documentation", "api_docs", ""),
+    ("Change password", "account_change_password", ""),
+)
+
+
+def page_hits(query: Query, user: AbstractUser, limit: int) -> list[Hit]:
+    """Return the pages of the product whose name matches and that the user may open."""
+    entries = ((label, route, permission) for label, route, permission, _ in (*ENTRIES, *LABELLING))
+    found = {
+        reverse(route): Hit(label, reverse(route))
+        for label, route, permission in (*entries, *MORE_PAGES)
+        if (not permission or user.has_perm(permission)) and query.fits(label)
+    }
+    return list(found.values())[:limit]
+
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable), and more.
 
     `manages_people`: whether the account menu leads to the People page. `csrf_cookie`: its name, for scripts.
+
+    `crumb_root` is the entry that the page belongs to: a tab, else one of the bar, else None. `help_url` is
+    the chapter of the docs on the page.
 
     `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
     """
@@ -104,15 +153,17 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         return {"nav": [], "tabs": [], "role": "", "csrf_cookie": settings.CSRF_COOKIE_NAME}
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name) for group in user.groups.all() if group.name in Role.values]
+    nav = _bar(user, here)
+    tabs = _items(LABELLING, user, here) if any(here.startswith(entry[3]) for entry in LABELLING) else []
     return {
         "role": ", ".join(role.label.lower() for role in roles),
         "manages_people": user.is_superuser or Role.LEAD in roles,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
-        "nav": _bar(user, here),
+        "nav": nav,
         "site_status": site_status if user.has_perm(RIGHT) else (),
-        "tabs": _items(LABELLING, user, here)
-        if any(here.startswith(entry[3]) for entry in LABELLING)
-        else [],
+        "tabs": tabs,
+        "help_url": help_url(here),
+        "crumb_root": next((item for item in (*tabs, *nav) if item.current), None),
     }
 
 

@@ -420,6 +420,20 @@ INBOX_SUBJECTS = {
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
+# What the search finds, in this order: kind -> its heading, and which of these a user may open.
+SEARCH_PROVIDERS = {
+    "pages": ("Pages", "lace_site.navigation.page_hits"),
+    "own_chats": ("Your chats", "labeling.rating.queries.queue.own_chat_hits"),
+    "chats": ("Chats", "labeling.chats.queries.chat_hits"),
+    "criteria": ("Criteria", "labeling.rubric.queries.criteria.criterion_hits"),
+    "versions": ("Prompt versions", "evaluation.prompts.queries.versions.version_hits"),
+    "runs": ("Runs", "evaluation.runs.queries.runs.run_hits"),
+    "reports": ("Reports", "alignment.reports.queries.stored.report_hits"),
+    "tests": ("Regression tests", "alignment.regression.queries.tests.regression_hits"),
+    "sets": ("Chat sets", "labeling.sets.queries.set_hits"),
+    "jobs": ("Labelling jobs", "labeling.jobs.queries.jobs.job_hits"),
+    "raters": ("Raters", "labeling.jobs.queries.jobs.rater_hits"),
+}
 # Where the inbox and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
 # without it there is none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))

@@ -25,6 +25,7 @@ urlpatterns = [
     path("api/", include("alignment.api_urls")),
     path("inbox/counts/", views.inbox_counts, name="inbox_counts"),
     path("", include("common.inbox.urls")),
+    path("", include("common.search.urls")),
     path("", include("labeling.urls")),
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),

@@ -76,6 +76,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "inbox_mail": (post(SIGNED_IN, {"by_mail": "on"}),),
     "inbox_open": (post(LEADS),),
     "comments": (get(AUTHORS), post(AUTHORS, {"text": "Why?"}), get(LEADS, subject="held_thread")),
+    # ---- search
+    "search": (get(SIGNED_IN), get(SIGNED_IN, query={"q": "chat"}), get(SIGNED_IN, query={"kind": "runs"})),
+    "search_hits": (get(SIGNED_IN), get(SIGNED_IN, query={"q": "chat"})),
     # ---- raters
     "labeling:queue": (get(RATERS),),
     "labeling:next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
@@ -294,7 +297,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:model_list": LOOK,
     "evaluation:model_test": (post(LEADS, {"model": "m"}),),
     "evaluation:model_detail": LOOK,
-    "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget")),
+    "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget"), post(LEADS, act="cancel")),
     "evaluation:run_list": LOOK,
     "evaluation:run_new": (get(LEADS), post(LEADS, RUN)),
     "evaluation:run_estimate": (get(LEADS),),

@@ -9,16 +9,12 @@ from django.contrib.staticfiles import finders
 from django.template import Context, Template
 from pytest_django import Settings
 
-from lace_site.docs import DocsFinder, anchor, render_docs
+from lace_site.docs import DocsFinder, render_docs
+from tests.factories.doc_pages import headings
 
 DOCS: Path = settings.BASE_DIR / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *settings.BASE_DIR.glob("*.md")])
 TAG = re.compile(r"""\{%\s*learn_more\s+['"]([^'"]+)['"](?:\s+['"]([^'"]+)['"])?""")
-
-
-def headings(path: Path) -> set[str]:
-    text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
-    return {anchor(line.lstrip("#").strip()) for line in text.splitlines() if line.startswith("#")}
 
 
 def test_a_page_is_rendered_once_and_again_when_it_changes(tmp_path: Path) -> None:

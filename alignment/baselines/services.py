@@ -78,3 +78,10 @@ def _training(scope: Scope, pin: str) -> BaselineTraining:
         TRAININGS.enqueue(row.pk)
         row.refresh_from_db()
     return row
+
+
+def baselines_cancel(scope: Scope) -> None:
+    """Cancel the training that waits or runs; its worker stops before the next criterion."""
+    BaselineTraining.objects.filter(pin=answers_pin(scope)).exclude(
+        state=BaselineTraining.State.FAILED
+    ).delete()

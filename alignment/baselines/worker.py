@@ -60,12 +60,13 @@ def trainings_sweep() -> None:
 def _train(row: BaselineTraining, lease: WorkerLease) -> None:
     def beat(done: int, total: int) -> None:
         lease_beat(lease.pk)
-        BaselineTraining.objects.filter(pk=row.pk, lease=lease).update(done=done, total=total)
+        if not TRAININGS.owned(row.pk, lease).update(done=done, total=total):
+            raise LeaseLost  # cancelled, or taken over
 
     try:
         with documents_stored():
             answers_document(scope_of_part(row.run, row.part), beat=beat)
     except LeaseLost:
-        log.warning("baselines of run %s: another worker took over", row.run_id)
+        log.warning("baselines of run %s: cancelled, or another worker took over", row.run_id)
     else:
         BaselineTraining.objects.filter(pk=row.pk).delete()

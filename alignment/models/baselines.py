@@ -1,6 +1,7 @@
 """Trainings of baselines that wait for a worker."""
 
 from django.db import models
+from django.utils import timezone
 
 from evaluation.models.runs import Run, WorkerLease
 
@@ -32,3 +33,11 @@ class BaselineTraining(models.Model):
 
     def __str__(self) -> str:
         return f"Training {self.pk} of run {self.run_id}"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds left at the pace so far; None until a criterion is learned."""
+        if self.state != self.State.WORKING or not self.done or self.rung_at is None:
+            return None
+        # NB: enqueued about when the work began, unless the workers were busy.
+        return (timezone.now() - self.rung_at).total_seconds() / self.done * (self.total - self.done)

@@ -10,7 +10,7 @@ from alignment.comparison.queries.cached_documents import subject_of
 from alignment.comparison.queries.scope import Scope, part_of
 from alignment.models.reports import Report, ReportRefresh
 from alignment.reports.queries.reports import is_running, known_report
-from alignment.reports.queries.shown import is_large
+from alignment.reports.queries.shown import can_cancel, is_large
 from alignment.reports.worker import REFRESHES, failed_refreshes, report_store
 from common.problems import InputProblem
 
@@ -61,3 +61,11 @@ def _enqueue(scope: Scope, *, share: bool) -> None:
             ReportRefresh.objects.filter(pk=row.pk).update(share=True)
         if created:
             transaction.on_commit(partial(REFRESHES.enqueue, row.pk))
+
+
+def report_cancel(scope: Scope) -> None:
+    """Cancel the computation that waits or runs; its worker stops at its next step. Raises ReportRefused."""
+    if not can_cancel(scope):
+        raise ReportRefused("workers keep the reports of whole runs up to date")
+    rows = ReportRefresh.objects.filter(subject=subject_of(scope, Report.Kind.REPORT))
+    rows.exclude(state=ReportRefresh.State.FAILED).delete()

@@ -28,9 +28,9 @@ from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, cell_title, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import is_running
-from alignment.reports.queries.shown import ShownReport, is_waiting, refresh_of, shown_report
+from alignment.reports.queries.shown import ShownReport, can_cancel, is_waiting, refresh_of, shown_report
 from alignment.reports.queries.stored import readable_report, stored_csv_rows, stored_page
-from alignment.reports.services import ReportRefused, report_share, report_update
+from alignment.reports.services import ReportRefused, report_cancel, report_share, report_update
 from common.access import found_or_404, permission_or_404
 from common.downloads import table_file
 from evaluation.models.runs import Run
@@ -96,10 +96,11 @@ def report_state(request: HttpRequest, run_id: int) -> HttpResponse:
 def report_update_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Compute the report anew, for all its readers; a worker does it where it takes long."""
     run, scope = run_and_scope(request, run_id)
+    cancels = "cancel" in request.POST
     try:
-        report_update(scope)
+        report_cancel(scope) if cancels else report_update(scope)
     except ReportRefused as problem:
-        messages.error(request, f"Not updated: {problem}.")
+        messages.error(request, f"Not {'cancelled' if cancels else 'updated'}: {problem}.")
     return redirect(reverse("alignment:report_run", args=[run.pk]) + scope_query(scope))
 
 
@@ -267,6 +268,7 @@ def _state(scope: Scope, shown: ShownReport) -> dict[str, Any]:
         "changed": shown.changed,
         "refresh": shown.refresh,
         "waits": is_waiting(shown.refresh),
+        "can_cancel": can_cancel(scope),
         "can_share": not is_running(scope),
     }
 

@@ -74,7 +74,7 @@ def refresh_work(refresh_id: int) -> Run | None:
         try:
             _refresh(row, lease)
         except LeaseLost:
-            log.warning("report of run %s: another worker took over", row.run_id)
+            log.warning("report of run %s: cancelled, or another worker took over", row.run_id)
             return None
         REFRESHES.owned(row.pk, lease).delete()
         return row.run
@@ -128,6 +128,8 @@ def _refresh(row: ReportRefresh, lease: WorkerLease) -> None:
     for one in _variants(scope):
         report_store(one, share=row.share)
         lease_beat(lease.pk)
+        if not REFRESHES.owned(row.pk, lease).exists():
+            raise LeaseLost  # cancelled, or taken over
         with documents_stored():
             scope_summary(one)
             cached_cells(one)

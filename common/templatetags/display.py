@@ -8,6 +8,7 @@ from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeData, SafeString, mark_safe
@@ -148,3 +149,22 @@ def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> Saf
     """Link to a chapter of the docs by its path without ending and the anchor of a heading."""
     address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
     return format_html('<a href="{}">{}</a>', address, text)
+
+
+# ---------- where a page is ----------
+
+
+@register.simple_block_tag(takes_context=True)
+def crumbs(context: Context, content: str) -> SafeString:
+    """Draw the way to a page: the entry of the navigation that it belongs to, or Home, then the block's text.
+
+    The block holds links and names with " / " between them; the last one is the page itself.
+    """
+    root = context.get("crumb_root")
+    label, url = (root.label, root.url) if root else ("Home", reverse("home"))
+    return format_html(
+        '<nav class="crumbs" aria-label="Breadcrumbs"><a href="{}">{}</a> / {}</nav>',
+        url,
+        label,
+        mark_safe(content.strip()),  # noqa: S308 - rendered by the template
+    )

@@ -15,7 +15,7 @@ from evaluation.endpoints.queries import model_profile
 from evaluation.endpoints.services import model_forget, model_set
 from evaluation.gateway.current import current_endpoint
 from evaluation.model_tests.queries import model_price, model_rows, profile_fields
-from evaluation.model_tests.services import model_test_start
+from evaluation.model_tests.services import model_test_cancel, model_test_start
 from evaluation.model_tests.worker import STEPS
 from evaluation.models.judges import EndpointModel
 from labeling.models.people import User
@@ -62,10 +62,11 @@ def model_detail(request: HttpRequest, model_id: int) -> HttpResponse:
 @permission_or_404("labeling.start_runs")
 @require_http_methods(["POST"])
 def model_act(request: HttpRequest, model_id: int, act: str) -> HttpResponse:
-    """Save what the workspace sets, or forget what was learned."""
+    """Save what the workspace sets, forget what was learned, or cancel the test in work."""
     acts: dict[str, Callable[[HttpRequest, EndpointModel], HttpResponse]] = {
         "set": _set,
         "forget": _forget,
+        "cancel": _cancel,
     }
     row = get_object_or_404(EndpointModel, pk=model_id)
     if act not in acts:
@@ -85,6 +86,11 @@ def _set(request: HttpRequest, row: EndpointModel) -> HttpResponse:
 def _forget(request: HttpRequest, row: EndpointModel) -> HttpResponse:
     model_forget(endpoint=row.endpoint, model=row.model)
     messages.success(request, "Forgotten. The next requests learn again what the model takes.")
+    return redirect("evaluation:model_detail", row.pk)
+
+
+def _cancel(request: HttpRequest, row: EndpointModel) -> HttpResponse:
+    model_test_cancel(row=row)
     return redirect("evaluation:model_detail", row.pk)
 
 
@@ -109,6 +115,7 @@ def _test_context(row: EndpointModel) -> dict[str, object]:
         "result": row.test,
         "testing": row.testing,
         "steps": STEPS,
+        "seconds_left": row.test_seconds_left(STEPS),
         "here": _is_current(row),
     }
 

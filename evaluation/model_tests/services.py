@@ -23,10 +23,15 @@ log = logging.getLogger(__name__)
 
 TEST_MODEL = "evaluation.tasks.test_model"
 LONGEST_NAME = 200
+CANCELLED = "it was cancelled"
 
 
 class AlreadyTesting(InputProblem):
     """A test of this model is in work."""
+
+
+class ModelTestCancelled(InputProblem):
+    """Somebody cancelled the test, or began another one."""
 
 
 @transaction.atomic
@@ -64,6 +69,12 @@ def model_test_start(*, model: str, by: User) -> EndpointModel:
     return row
 
 
+def model_test_cancel(*, row: EndpointModel) -> None:
+    """Cancel the test in work: its worker asks nothing more. Calls in flight end and are paid for."""
+    in_work = EndpointModel.objects.filter(pk=row.pk, test_began_at__isnull=False)
+    in_work.update(test_began_at=None, test_error=CANCELLED)
+
+
 def model_test_work(model_id: int, number: int) -> None:
     """Run test `number` of a model if it is still the one in work; its trouble is kept with the model."""
     row = EndpointModel.objects.filter(pk=model_id, tests=number, test_began_at__isnull=False).first()
@@ -81,11 +92,13 @@ def model_test_run(row: EndpointModel, *, on_step: Callable[[], None] = lambda: 
     Raises OutsideFailure if the endpoint cannot answer, and what reading the settings raises; the model then
     keeps its earlier result and says why.
     """
-    # A later test may have replaced this one.
+    # A later test may have replaced this one, or a user may have cancelled it.
     rows = EndpointModel.objects.filter(pk=row.pk, tests=row.tests)
 
     def step() -> None:
-        rows.update(test_steps=F("test_steps") + 1, updated_at=timezone.now())
+        in_work = rows.filter(test_began_at__isnull=False)
+        if not in_work.update(test_steps=F("test_steps") + 1, updated_at=timezone.now()):
+            raise ModelTestCancelled(CANCELLED)
         on_step()
 
     try:

@@ -48,7 +48,8 @@ class _Recorder:
 def model_ask(*, model: str, number: int, on_step: Callable[[], None]) -> Observed:
     """Ask a model of the endpoint in the settings everything; test `number` shares no answer with others.
 
-    `on_step` is called after each of the STEPS, in the database's thread.
+    `on_step` is called after each of the STEPS, in the database's thread. What it raises ends the test: calls
+    in flight are awaited, no other is sent.
     Raises EndpointDown, EmbeddedModelError and what reading the settings raises.
     """
     endpoint = current_endpoint()
@@ -66,9 +67,18 @@ async def _together(
     async with gateway_open(plan, database) as gateway:
         recorder = _Recorder(GatewayModel(gateway, None, None, number, f"model-test:{number}"))
         slots = asyncio.Semaphore(plan.max_in_flight)
+        stopped: list[Exception] = []
+
+        async def stepped() -> None:
+            try:
+                await database.do(on_step)
+            except Exception as error:
+                stopped.append(error)
+                raise
 
         async def judged(engine: Engine, chat: KnownChat) -> Judged:
             async with slots:
+                _go_on(stopped)
                 result = await judge_group(
                     chat=chat.chat,
                     criteria=(CRITERION,),
@@ -76,18 +86,25 @@ async def _together(
                     model=recorder,
                     fence_secret=plan.fence_secret,
                 )
-            await database.do(on_step)
+            await stepped()
             return Judged(engine, chat, result.verdicts[0])
 
         async def copied(rationale: str, truth: bool) -> bool:
             async with slots:
+                _go_on(stopped)
                 found = await _formatted(plan, recorder, rationale)
-            await database.do(on_step)
+            await stepped()
             return found is truth
 
         verdicts = await _gathered(judged(engine, chat) for engine in ENGINES for chat in CHATS)
         copies = await _gathered(copied(*one) for one in RATIONALES)
     return list(recorder.calls), verdicts, sum(copies)
+
+
+def _go_on(stopped: list[Exception]) -> None:
+    """Raise what stopped the test, so that nothing more is asked."""
+    if stopped:
+        raise stopped[0]
 
 
 async def _gathered(tasks: Any) -> list[Any]:

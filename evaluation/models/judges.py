@@ -78,6 +78,13 @@ class EndpointModel(models.Model):
         """Whether a test is in work."""
         return self.test_began_at is not None and timezone.now() - self.updated_at < TEST_LOST_AFTER
 
+    def test_seconds_left(self, steps: int) -> float | None:
+        """Return the seconds left of a test of so many steps at its pace; None before its first step."""
+        if self.test_began_at is None or not self.test_steps:
+            return None
+        pace = (timezone.now() - self.test_began_at).total_seconds() / self.test_steps
+        return pace * max(0, steps - self.test_steps)
+
 
 class Judge(models.Model):
     """A configuration that determines what is sent to a model; equal fingerprints are comparable."""

@@ -3,11 +3,15 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
+from django.urls import reverse
 
 from common.jsonl import in_batches
-from labeling.models.chats import Chat, ChatSet
+from common.search.registry import Hit, Query, excerpt
+from labeling.models.chats import Chat, ChatQuerySet, ChatSet, ChatSetMember, Topic
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import chats_shown
 
 AT_ONCE = 1000
 
@@ -39,3 +43,43 @@ def criteria_of_set(chat_set: ChatSet) -> QuerySet[Criterion]:
     return Criterion.objects.filter(rubric=chat_set.rubric_id).order_by(
         "dimension__position", "position", "id"
     )
+
+
+def chat_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the chats of sets that match by id, title, topic or text and that the user may read."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    chats = chats_shown(user=user).filter(Exists(ChatSetMember.objects.filter(chat=OuterRef("pk"))))
+    return [
+        Hit(
+            chat.external_id,
+            reverse("alignment:chat_newest", args=[chat.pk]),
+            ": ".join(filter(None, [chat.title, excerpt(contents_of(chat), query)])),
+        )
+        for chat in chats_matching(chats, query, limit=limit, titles=True)
+    ]
+
+
+def contents_of(chat: Chat) -> list[str]:
+    """Return the texts of a chat's messages."""
+    return [str(message.get("content", "")) for message in chat.messages]
+
+
+def chats_matching(chats: ChatQuerySet, query: Query, *, limit: int, titles: bool) -> list[Chat]:
+    """Return those of these chats that match: the one with that id, then by words, then by topic.
+
+    Each step is one query and only runs while chats are missing; within a step the newest come first.
+    """
+    # NB: topics first and by themselves: with a join every chat would be read.
+    topics = list(Topic.objects.filter(query.matches("name")).values_list("pk", flat=True))
+    steps = (
+        chats.filter(external_id=query.text),
+        chats.with_words(query.words, titles=titles),
+        chats.filter(topic__in=topics),
+    )
+    found: dict[int, Chat] = {}
+    for step in steps:
+        if len(found) < limit:
+            rows = step.exclude(pk__in=list(found)).select_related("topic").order_by("-pk")
+            found |= {chat.pk: chat for chat in rows[: limit - len(found)]}
+    return list(found.values())

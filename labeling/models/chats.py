@@ -1,10 +1,13 @@
 """Chats, topics and chat sets."""
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
+from common.search.index import rows_with
+from common.search.words import beginnings, index_words
 from labeling.models.people import User
 from labeling.models.rubric import Rubric
 
@@ -44,6 +47,34 @@ class ChatQuerySet(models.QuerySet["Chat"]):
             return self
         holdout = ChatSetMember.objects.filter(split=Split.HOLDOUT).values("chat_id")
         return self.exclude(pk__in=holdout)
+
+    def with_words(self, words: Sequence[str], *, titles: bool = True) -> Self:
+        """Filter to chats whose id, messages or, with `titles`, title have words that begin so; all of them.
+
+        `words` are those of `asked_words`. Raters do not see titles: they search without them.
+        """
+        if not words:
+            return self.none()
+        asked = beginnings(words, titles=titles)
+        return self.filter(pk__in=rows_with(asked, table="labeling_chatwords", key="chat_id"))
+
+    @transaction.atomic
+    def bulk_create(self, objs: "Iterable[Chat]", *args: Any, **options: Any) -> "list[Chat]":
+        """Create chats with their words."""
+        chats = super().bulk_create(objs, *args, **options)
+        ChatWords.write(chat for chat in chats if chat.pk)
+        return chats
+
+    @transaction.atomic
+    def bulk_update(self, objs: "Iterable[Chat]", fields: Iterable[str], *args: Any, **options: Any) -> int:
+        """Update chats, and their words where these may have changed."""
+        chats, names = list(objs), list(fields)
+        count = super().bulk_update(chats, names, *args, **options)
+        if not ChatWords.SOURCES.isdisjoint(names):
+            # NB: the given chats may lack their messages.
+            whole = Chat.objects.filter(pk__in=[chat.pk for chat in chats])
+            ChatWords.write(whole.only(*ChatWords.SOURCES).iterator(chunk_size=200))
+        return count
 
 
 class Chat(models.Model):
@@ -90,10 +121,42 @@ class Chat(models.Model):
     def __str__(self) -> str:
         return self.external_id
 
+    def save(self, *args: Any, **options: Any) -> None:
+        """Save with its words."""
+        with transaction.atomic():
+            super().save(*args, **options)
+            ChatWords.write([self])
+
     @property
     def title(self) -> str:
         """Return the chat's title, else its topic."""
         return str(self.metadata.get("title") or self.topic.name)
+
+
+class ChatWords(models.Model):
+    """The words of a chat for the search; an index of the database follows each change of this table."""
+
+    SOURCES = frozenset(("external_id", "messages", "metadata"))
+
+    chat = models.OneToOneField(Chat, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    words = models.TextField()
+
+    def __str__(self) -> str:
+        return f"Words of chat {self.chat_id}"
+
+    @classmethod
+    def write(cls, chats: Iterable[Chat]) -> None:
+        """Store the words of these chats."""
+        rows = [cls(chat_id=chat.pk, words=words_of_chat(chat)) for chat in chats]
+        cls.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=["chat"], update_fields=["words"], batch_size=200
+        )
+
+
+def words_of_chat(chat: Any) -> str:
+    """Return what the search finds a chat by; also of the chats that a migration reads."""
+    contents = (str(message.get("content", "")) for message in chat.messages)
+    return index_words([chat.external_id, *contents], title=str(chat.metadata.get("title") or ""))
 
 
 class ChatSet(models.Model):

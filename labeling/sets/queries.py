@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.urls import reverse
 
+from common.search.registry import Hit, Query
 from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
@@ -362,3 +364,16 @@ def dropped_notices(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[st
 def labellers() -> QuerySet[User]:
     """Return the accounts that may label chats, by name."""
     return accounts_with("label_chats").select_related("rater")
+
+
+def set_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the chat sets that match by name, if the user may open them."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    rows = ChatSet.objects.filter(query.matches("name")).select_related("rubric").order_by("name")[:limit]
+    return [
+        Hit(
+            row.name, reverse("labeling:set_detail", args=[row.pk]), f"{row.get_kind_display()}, {row.rubric}"
+        )
+        for row in rows
+    ]

@@ -4,13 +4,19 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q
+from django.urls import reverse
+
 from alignment.comparison.core.codes import in_clusters
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.regression.core import Evidence, GatePolicy, advice_of, count_evidence, no_verdict_words
 from alignment.regression.queries.paired_verdicts import paired_answers
+from common.search.registry import Hit, Query
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from labeling.models.people import User
 
 RATES = (("TPR", "tpr"), ("TNR", "tnr"))
 
@@ -113,3 +119,22 @@ def _line(row: dict[str, Any]) -> str:
 
 def _share(estimate: dict[str, Any]) -> str:
     return "–" if estimate["value"] is None else f"{estimate['value']:.2f}"
+
+
+def regression_hits(query: Query, user: User | AnonymousUser, limit: int) -> list[Hit]:
+    """Return the regression tests that match by id, criterion, judge or set, newest first."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    texts = ("candidate__criterion__key", "candidate_run__judge__name", "chat_set__name")
+    named = Q(pk=query.number) if query.number is not None else Q(pk__in=[])
+    rows = RegressionTest.objects.filter(query.matches(*texts) | named).select_related(
+        "candidate__criterion", "candidate_run__judge", "chat_set"
+    )
+    return [
+        Hit(
+            f"Regression test {row.pk}",
+            reverse("alignment:regression_detail", args=[row.pk]),
+            regression_title(row),
+        )
+        for row in rows.order_by("-pk")[:limit]
+    ]

@@ -91,6 +91,11 @@ def refresh_of(scope: Scope) -> ReportRefresh | None:
     return ReportRefresh.objects.filter(subject=subject_of(scope, Report.Kind.REPORT)).first()
 
 
+def can_cancel(scope: Scope) -> bool:
+    """Return whether readers may cancel its computation: workers keep reports of whole runs up to date."""
+    return not scope.is_unfiltered or (scope.run is not None and scope.run.purpose not in EVALUATIONS)
+
+
 def is_waiting(refresh: ReportRefresh | None) -> bool:
     """Return whether a worker computes the report, or will."""
     return refresh is not None and refresh.state != ReportRefresh.State.FAILED

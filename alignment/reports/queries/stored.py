@@ -18,7 +18,9 @@ from alignment.reports.queries.headline import stored_headline
 from alignment.reports.queries.page import scope_query
 from alignment.reports.queries.provenance import covered_hash
 from alignment.reports.queries.reports import report_pin
-from evaluation.runs.queries.runs import runs_open_to
+from common.search.registry import Hit, Query
+from evaluation.models.runs import EVALUATIONS, FINISHED
+from evaluation.runs.queries.runs import run_in_words, runs_matching, runs_open_to
 from labeling.models.people import User
 from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
@@ -144,3 +146,25 @@ def _live_url(row: Report, scope: Scope) -> str:
     if row.run_id is not None:
         return reverse("alignment:report_run", args=[row.run_id]) + scope_query(scope)
     return reverse("alignment:report_set", args=[row.chat_set_id]) + scope_query(scope)
+
+
+def report_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the reports that match: of finished runs, and the stored one with that id."""
+    runs = [
+        row
+        for row in runs_matching(query, user, limit)
+        if row.state in FINISHED and row.purpose in EVALUATIONS
+    ]
+    hits = [
+        Hit(f"Report of run {row.pk}", reverse("alignment:report_run", args=[row.pk]), run_in_words(row))
+        for row in runs
+    ]
+    stored = None
+    if query.number is not None and user.has_perm("labeling.see_judge"):
+        stored = readable_report(query.number, user=user)
+    if stored is not None:
+        url = reverse("alignment:report_stored", args=[stored.pk])
+        hits.insert(
+            0, Hit(f"Stored report {stored.pk}", url, stored.chat_set.name if stored.chat_set else "")
+        )
+    return hits[:limit]

@@ -1,10 +1,14 @@
 """The prompt and criterion versions in use."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from django.db.models import Max
+from django.urls import reverse
 
+from common.search.registry import LONGEST_ID, Hit, Query
 from evaluation.models.prompts import Promotion, PromptVersion
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -39,3 +43,27 @@ def tried_version(*, criterion: Criterion, content_hash: str) -> PromptVersion |
     """Return the row of a text that was tried and never saved."""
     unsaved = PromptVersion._base_manager.filter(criterion=criterion, number=None)
     return unsaved.filter(content_hash=content_hash).first()
+
+
+def version_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the saved prompt versions that match by criterion, number, author or reason, newest first."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    about = ("criterion__key", "reason", "author__username")
+    rows = PromptVersion.objects.filter(number__isnull=False).select_related("criterion")
+    parts = [part for part in query.parts if part.lower() not in ("version", "prompt")]
+    numbers = [part.lower().removeprefix("v") for part in parts]
+    asked = [int(one) for one in numbers if one.isdecimal() and len(one) < LONGEST_ID]
+    words = [part for part, one in zip(parts, numbers, strict=True) if not one.isdecimal()]
+    if not words:
+        return []
+    rows = rows.filter(replace(query, parts=tuple(words)).matches(*about))
+    rows = rows.filter(number__in=asked) if asked else rows
+    return [
+        Hit(
+            f"{row.criterion.name}, version {row.number}",
+            reverse("alignment:prompt_version", args=[row.criterion.key, row.number]),
+            row.reason,
+        )
+        for row in rows.order_by("-created_at", "-pk")[:limit]
+    ]

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from django.urls import reverse
 
 from common.inbox.subjects import Subject
+from common.search.registry import Hit, Query
 from evaluation.models.judges import Engine
 from evaluation.models.runs import EVALUATIONS, TESTS, Run, error_in_words
 from evaluation.runs.queries.verdict_counts import verdict_counts
@@ -265,3 +266,27 @@ def run_json(row: RunRow) -> dict[str, Any]:
         "unparsed": row.unparsed,
         "created_at": row.created_at.isoformat(),
     }
+
+
+def run_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the runs that match by id, judge, model, set or profile, if the user may open them."""
+    return [
+        Hit(f"Run {row.pk}", reverse("evaluation:run_detail", args=[row.pk]), run_in_words(row))
+        for row in runs_matching(query, user, limit)
+    ]
+
+
+def runs_matching(query: Query, user: User | AnonymousUser, limit: int) -> list[Run]:
+    """Return the newest runs that match and that the user may open; the one with that id comes first."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    texts = ("judge__name", "judge__engine", "judge__config__model", "chat_set__name", "options__profile")
+    named = Q(pk=query.number) if query.number is not None else Q(pk__in=[])
+    rows = runs_open_to(user).filter(query.matches(*texts) | named)
+    return list(rows.order_by(Case(When(named, then=0), default=1), "-pk")[:limit])
+
+
+def run_in_words(run: Run) -> str:
+    """Return set, judge and state of a run in one line."""
+    where = f"{run.chat_set.name}, " if run.chat_set else ""
+    return f"{where}{run.judge.name}, {run.get_state_display().lower()}"

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.inbox.subjects import Subject
+from common.search.registry import Hit, Query
 from labeling.jobs.queries.unreachable import unreachable_labels
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
@@ -209,3 +210,35 @@ def missing_of(*, job: LabelingJob, team: Iterable[Teammate]) -> tuple[str, ...]
     """Return the team members who have not finished a calibration round."""
     finished = finished_round(job=job)
     return tuple(mate.name for mate in team if mate.rater not in finished)
+
+
+def job_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the labelling jobs that match by name or set, if the user may open them; newest first."""
+    if not user.has_perm("labeling.manage_labeling"):
+        return []
+    rows = LabelingJob.objects.filter(query.matches("name", "chat_set__name")).select_related("chat_set")
+    return [
+        Hit(
+            row.name,
+            reverse("labeling:job_detail", args=[row.pk]),
+            f"{row.chat_set}, {row.get_state_display().lower()}",
+        )
+        for row in rows.order_by("-pk")[:limit]
+    ]
+
+
+def rater_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the raters who match by name, account or e-mail, for leads: each with their newest job."""
+    if not user.has_perm("labeling.manage_labeling"):
+        return []
+    fields = ("name", "user__username", "user__first_name", "user__last_name", "user__email")
+    rows = Rater.objects.filter(query.matches(*fields)).order_by("name")[:limit]
+    held = Assignment.objects.filter(rater__in=[row.pk for row in rows]).order_by("job").distinct()
+    jobs = dict(held.values_list("rater", "job"))  # the newest one wins
+    return [_rater_hit(row, jobs.get(row.pk)) for row in rows]
+
+
+def _rater_hit(rater: Rater, job: int | None) -> Hit:
+    if job is None:
+        return Hit(rater.name, reverse("quality:list"), "No job yet")
+    return Hit(rater.name, reverse("labeling:job_detail", args=[job]), "Newest job of this rater")

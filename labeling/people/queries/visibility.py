@@ -5,14 +5,14 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from labeling.models.chats import Chat, ChatSetMember, Split
+from labeling.models.chats import Chat, ChatQuerySet, ChatSetMember, Split
 from labeling.models.labels import Assignment, LabelingJob, through_with
 from labeling.models.people import User
 
 _State = Assignment.State
 
 
-def chats_shown(*, user: User | AnonymousUser) -> QuerySet[Chat]:
+def chats_shown(*, user: User | AnonymousUser) -> ChatQuerySet:
     """Return the chats whose verdicts, labels, decisions and notes the user may read.
 
     Chats that are holdout in any set need `see_holdout`. A user who also labels does not see the chats that

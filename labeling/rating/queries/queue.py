@@ -9,11 +9,14 @@ from operator import or_
 
 from django.contrib.auth.models import Group
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
 from django.utils import timezone
 
+from common.search.registry import Hit, Query, excerpt
+from labeling.chats.queries import chats_matching, contents_of
 from labeling.jobs.core import gold_ahead
 from labeling.jobs.queries.jobs import MS_A_MINUTE, round_left
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import EXPIRED, Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
@@ -382,3 +385,25 @@ def _others_in_work(assignment: Assignment) -> QuerySet[Assignment]:
         job=assignment.job_id, rater=assignment.rater_id, state=Assignment.State.LEASED
     )
     return leased.exclude(pk=assignment.pk)
+
+
+# ---------- search ----------
+
+
+def own_chat_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the chats in work or submitted of this rater that match; by what the rating screen shows."""
+    if not user.has_perm("labeling.label_chats"):
+        return []
+    states = (Assignment.State.LEASED, Assignment.State.SUBMITTED)
+    own = Assignment.objects.filter(rater__user=user.pk, state__in=states)
+    chats = Chat.objects.filter(pk__in=own.values("chat"))
+    found = chats_matching(chats, query, limit=limit, titles=False)
+    newest = {row.chat_id: row for row in own.filter(chat__in=found).select_related("job").order_by("pk")}
+    return [
+        Hit(
+            chat.external_id,
+            reverse("labeling:rate", args=[newest[chat.pk].pk]),
+            ": ".join(filter(None, [newest[chat.pk].job.name, excerpt(contents_of(chat), query)])),
+        )
+        for chat in found
+    ]

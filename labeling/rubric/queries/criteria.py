@@ -2,11 +2,12 @@
 
 from collections.abc import Collection
 
-from django.db.models import Prefetch
+from django.db.models import OuterRef, Prefetch, Subquery
 from django.urls import reverse
 
 from common.inbox.subjects import Subject
 from common.problems import FieldProblem
+from common.search.registry import Hit, Query
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -49,3 +50,20 @@ def criterion_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
         )
         for row in Criterion.objects.filter(pk__in=ids)
     }
+
+
+def criterion_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the criteria that match by key, name, question or dimension, if the user may open them."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    newest = CriterionVersion.objects.filter(criterion=OuterRef("pk")).order_by("-number")
+    rows = Criterion.objects.annotate(question=Subquery(newest.values("question")[:1]))
+    rows = rows.filter(query.matches("key", "question", "dimension__name"))
+    return [
+        Hit(
+            row.name,
+            reverse("alignment:criterion_detail", args=[row.key]),
+            f"{'Retired: ' if row.state == Criterion.State.RETIRED else ''}{row.question}",
+        )
+        for row in rows.order_by("-state", "dimension__position", "position")[:limit]
+    ]

@@ -1,6 +1,7 @@
 """Training of the bag of words by a worker: queue, leases, progress."""
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -174,3 +175,41 @@ def test_the_page_of_a_criterion_waits_as_the_report_does(large: Compared, lead:
 
 def test_a_training_that_ended_meanwhile_is_enqueued_without_harm() -> None:
     assert TRAININGS.enqueue(404)
+
+
+def test_a_cancelled_training_stops_before_the_next_criterion(
+    large: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead.post(url(large))
+    page = url(large, "alignment:baselines")
+    learned: list[str] = []
+
+    def beaten(labelled: Any, *, seed: int, beat: Any) -> dict[str, Any]:
+        beat()
+        learned.append("one")
+        assert "Cancel" in text_of(lead.get(page, headers=HTMX))
+        cancelled = text_of(lead.post(page, {"cancel": "1"}, headers=HTMX))
+        assert "Not computed yet." in cancelled
+        beat()
+        learned.append("two")
+        return out_of_fold(labelled, seed=seed, beat=lambda: None)
+
+    monkeypatch.setattr(selectors, "out_of_fold", beaten)
+    training_work(BaselineTraining.objects.get().pk)
+    assert learned == ["one"]
+    assert not BaselineTraining.objects.exists()
+    assert not WorkerLease.objects.exists()
+    assert trainings_waiting() == []
+
+
+def test_the_time_left_follows_from_the_criteria_learned_so_far(large: Compared, lead: Client) -> None:
+    lead.post(url(large))
+    row = BaselineTraining.objects.get()
+    assert row.seconds_left is None
+    row.state, row.done, row.total = BaselineTraining.State.WORKING, 2, 6
+    row.rung_at = timezone.now() - timedelta(seconds=60)
+    row.save()
+    assert row.seconds_left == pytest.approx(120, abs=2)
+    page = text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
+    assert "Computing: 2 of 6 criteria." in page
+    assert re.search(r"About (2 min 0|1 min 59|2 min 1) s left", page)

@@ -293,3 +293,36 @@ def test_an_older_form_of_the_report_is_not_shown(compared: Compared, lead: Clie
     page = lead.get(urls(compared)["report"])
     assert CHANGED not in text_of(page)
     assert page.context["report"]["chats"] == 40
+
+
+def test_the_computation_of_a_part_can_be_cancelled_before_and_while_a_worker_has_it(
+    compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "MOST_ANSWERS", 1)
+    part, address = urls(compared)["report"] + "?split=dev", update_url(compared) + "?split=dev"
+    lead.post(address)
+    assert "Cancel" in text_of(lead.get(part))
+    lead.post(address, {"cancel": "1"})
+    assert not ReportRefresh.objects.exists()
+    lead.post(address)
+
+    def cancelled(*_: object, **__: object) -> None:
+        lead.post(address, {"cancel": "1"})
+
+    monkeypatch.setattr(worker, "report_store", cancelled)
+    refresh_report(ReportRefresh.objects.get().pk)
+    assert not ReportRefresh.objects.exists()
+    assert "Compute the report" in text_of(lead.get(part))
+
+
+def test_the_report_of_a_whole_run_is_kept_up_to_date_and_offers_no_cancel(
+    compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "MOST_ANSWERS", 1)
+    lead.post(update_url(compared))
+    page = text_of(lead.get(urls(compared)["report"]))
+    assert "Waiting for a worker." in page
+    assert "Cancel" not in page
+    refused = text_of(lead.post(update_url(compared), {"cancel": "1"}, follow=True))
+    assert "Not cancelled: workers keep the reports of whole runs up to date." in refused
+    assert ReportRefresh.objects.exists()

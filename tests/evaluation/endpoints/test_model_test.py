@@ -10,7 +10,13 @@ from pytest_django import Settings
 
 from evaluation.management.commands.test_model import Command
 from evaluation.model_tests.chats import KEY
-from evaluation.model_tests.services import AlreadyTesting, model_test_begin
+from evaluation.model_tests.services import (
+    AlreadyTesting,
+    ModelTestCancelled,
+    model_test_begin,
+    model_test_cancel,
+    model_test_run,
+)
 from evaluation.models.judges import TEST_LOST_AFTER, EndpointModel, Judge
 from evaluation.models.runs import ModelCall, Verdict
 from tests.factories.model_tests import good, knowing
@@ -148,3 +154,21 @@ def test_a_name_that_cannot_be_one_is_refused(name: str, settings: Settings) -> 
     assert (ended.code, ended.answer) == (2, {})
     assert "1 to 200 characters" in ended.err
     assert not EndpointModel.objects.exists()
+
+
+def test_a_cancelled_test_asks_nothing_more_and_keeps_the_earlier_result(settings: Settings) -> None:
+    with answering(settings, knowing(good)) as stub:
+        kept = run_test(MODEL).answer["checks"]
+        whole = stub.count
+        row = model_test_begin(model=MODEL, by=None)
+        settings.LACE_MAX_IN_FLIGHT = 1
+
+        def after_the_first() -> None:
+            model_test_cancel(row=row)
+
+        with pytest.raises(ModelTestCancelled):
+            model_test_run(row, on_step=after_the_first)
+        assert stub.count < 1.5 * whole
+    row.refresh_from_db()
+    assert (row.testing, row.test_error) == (False, "it was cancelled")
+    assert row.test is not None and row.test["checks"] == kept

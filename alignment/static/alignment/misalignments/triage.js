@@ -264,7 +264,6 @@ export class Triage {
       }
       if (event.altKey || event.ctrlKey || event.metaKey) return null;
       if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return null;
-      if (key === "?") return help;
       if (moves[key]) return moves[key];
       if (!this.form()) return null;
       const button = /^[1-6]$/.test(key) && $$(".causes button", this.form())[key - 1];
@@ -289,7 +288,6 @@ export class Triage {
     const cause = target.closest(".triage-form .causes button");
     if (cause) this.toggleCause(cause.dataset.cause, this.record());
     if (target.closest("[data-undo]")) this.undo();
-    if (target.closest("[data-keys]")) help();
   }
 
   openNextStep() {
@@ -303,7 +301,6 @@ export class Triage {
 
 // ---------- words ----------
 
-const help = () => $("#keys").showModal();
 // htmx reloads the counts.
 const updateCounts = () => document.body.dispatchEvent(new Event("counts"));
 const disagreements = (n) => `${n} disagreement${n === 1 ? "" : "s"}`;

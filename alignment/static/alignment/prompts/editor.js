@@ -258,11 +258,9 @@ async function keep() {
   if (!draft.theirs && (await draft.flush())) document.body.dispatchEvent(new CustomEvent("draft-kept"));
 }
 
-const FIELD = "textarea, select, input, [contenteditable], dialog";
-
 document.addEventListener("keydown", (event) => {
   const key = keyOf(event);
-  if (event.isComposing || event.altKey || (event.shiftKey && key !== "?")) return;
+  if (event.isComposing || event.defaultPrevented || event.altKey || event.shiftKey) return;
   if (event.ctrlKey || event.metaKey) {
     if (key === "s") {
       event.preventDefault();
@@ -273,8 +271,6 @@ document.addEventListener("keydown", (event) => {
       if (!dialog) open("publish");
       else $("form:not([method=dialog])", dialog)?.requestSubmit();
     }
-  } else if (key === "?" && !event.target.closest(FIELD)) {
-    open("keys");
   }
 });
 

@@ -90,7 +90,6 @@ const KEYS = {
   q: follow(".talk-head a"),
   pagedown: () => scrollChat(1),
   pageup: () => scrollChat(-1),
-  "?": () => $("#keys").showModal(),
 };
 const REPEATABLE = new Set(["pagedown", "pageup", "e", "l"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio])";
@@ -125,6 +124,5 @@ addEventListener("beforeunload", (event) => {
 addEventListener("htmx:afterSettle", ({ target }) => {
   if (target.id === "label-cards") $("#names span")?.focus(); // the button that was pressed is gone
 });
-$("#show-keys").addEventListener("click", KEYS["?"]);
 markQuotes();
 $("[role=alert]", form)?.scrollIntoView({ block: "nearest" });

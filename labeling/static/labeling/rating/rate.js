@@ -36,12 +36,11 @@ const COMMANDS = {
     else $("#submitted a").click();
   },
   search: () => screen.search.focus(),
-  help: () => $("#keys").showModal(),
   submit: () => screen.finish.submit(),
 };
-const { true: yes, false: no, na, undo, fold, definition, guideline, knowledge, help } = COMMANDS;
+const { true: yes, false: no, na, undo, fold, definition, guideline, knowledge } = COMMANDS;
 const PICKING = {
-  ...{ true: yes, false: no, na, undo, fold, definition, guideline, knowledge, help },
+  ...{ true: yes, false: no, na, undo, fold, definition, guideline, knowledge },
   next: () => screen.picking.step(1),
   previous: () => screen.picking.step(-1),
   evidence: () => (screen.spans.selected() ? screen.addEvidence() : screen.endPicking()),
@@ -146,7 +145,6 @@ function wireButtons() {
   // Keeps the selection.
   $("#selected button").addEventListener("pointerdown", (event) => event.preventDefault());
   $("#selected button").addEventListener("click", COMMANDS.evidence);
-  $("#show-keys").addEventListener("click", COMMANDS.help);
   $("#undo").addEventListener("click", COMMANDS.undo);
   // The answers are kept in this browser and are sent after the sign-in, which returns here.
   $("#signed-out a").addEventListener("click", () => (screen.finish.left = true));
