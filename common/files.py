@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from common.problems import InputProblem, OutsideFailure
 
@@ -70,6 +70,11 @@ def _cell(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     # NB: text that starts with an apostrophe gets one too, so that removing the first restores it.
     return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+def open_private(path: Path) -> IO[bytes]:
+    """Create a file that only its owner may read."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
 
 
 @contextmanager
