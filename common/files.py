@@ -91,13 +91,26 @@ def replaced_file(path: Path) -> Iterator[TextIO]:
     OutsideFailure
         the disk failed while writing.
     """
+    with _replaced(path, mode="w", encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+@contextmanager
+def replaced_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a binary file, as `replaced_file` does."""
+    with _replaced(path, mode="w+b") as file:
+        yield file
+
+
+@contextmanager
+def _replaced(path: Path, **options: Any) -> Iterator[Any]:
     target = path.resolve()
     direct = target.exists() and not target.is_file()
     draft = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
     if target.is_dir():
         raise InputProblem(f"{path}: is a folder, not a file")
     try:
-        file = draft.open("w", encoding="utf-8", newline="\n")
+        file = draft.open(**options)
     except OSError as error:
         raise InputProblem(f"{path}: cannot be written: {error.strerror}") from error
     try:

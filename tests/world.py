@@ -36,6 +36,7 @@ from labeling.people.services.audit import audit
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
+from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
@@ -82,6 +83,7 @@ WORDS = {
     "index": 0,
     "what": "labels",
     "kind": "jsonl",
+    "no_set": "none",
 }
 
 
@@ -129,6 +131,7 @@ def make_world() -> World:
         **states,
         **_rows(desk, users),
         **stored_reports(run, users),
+        "archive_id": stored_archive(by=lead),
     }
     return World(desk, users, args)
 

@@ -9,10 +9,14 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.utils import timezone
 
 from alignment.archive.core import MANIFEST, member_of
+from alignment.archive.worker import archive_path
+from alignment.models.archives import WorkspaceArchive
 from evaluation.judges.services.profiles import profiles_ensure
 from labeling.models.chats import Topic
+from labeling.models.people import User
 from labeling.people.services.roles import roles_ensure
 
 Document = dict[str, Any]
@@ -28,6 +32,13 @@ def emptied() -> None:
     Topic.objects.create(key=Topic.UNKNOWN, name="Unknown")
     roles_ensure()
     profiles_ensure()
+
+
+def stored_archive(*, by: User) -> int:
+    """The id of an archive that can be downloaded."""
+    row = WorkspaceArchive.objects.create(by=by, state="done", total=1, size=7, finished_at=timezone.now())
+    archive_path(row.pk).write_bytes(b"archive")
+    return row.pk
 
 
 def rows_of(archive: Path, table: str) -> list[Document]:

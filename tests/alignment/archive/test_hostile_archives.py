@@ -159,13 +159,13 @@ def test_a_table_that_is_there_twice(archive: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b'{"id": ' + b"[" * 200_000, "line 1 is not a JSON object"),
-        (b'{"id": NaN}', "line 1 is not a JSON object"),
-        (b"[1, 2]", "line 1 is not a JSON object"),
-        (b'{"id": "\xff"}', "line 1 is not a JSON object"),
-        (b'{"id": ' + b"1" * 5_000 + b"}", "line 1 is not a JSON object"),
-        (b"[" + b"[]," * 2_500_000, "holds more than 4,000,000 values"),
-        (b" " * (33 << 20), "is longer than 32 MB"),
+        pytest.param(b'{"id": ' + b"[" * 200_000, "line 1 is not a JSON object", id="deep"),
+        pytest.param(b'{"id": NaN}', "line 1 is not a JSON object", id="NaN"),
+        pytest.param(b"[1, 2]", "line 1 is not a JSON object", id="list"),
+        pytest.param(b'{"id": "\xff"}', "line 1 is not a JSON object", id="not UTF-8"),
+        pytest.param(b'{"id": ' + b"1" * 5_000 + b"}", "line 1 is not a JSON object", id="digits"),
+        pytest.param(b"[" + b"[]," * 2_500_000, "holds more than 4,000,000 values", id="values"),
+        pytest.param(b" " * (33 << 20), "is longer than 32 MB", id="long"),
     ],
 )
 def test_lines_that_are_no_rows(archive: Path, line: bytes, says: str) -> None:
