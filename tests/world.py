@@ -131,7 +131,6 @@ def make_world() -> World:
         **states,
         **_rows(desk, users),
         **stored_reports(run, users),
-        "archive_id": stored_archive(by=lead),
     }
     return World(desk, users, args)
 
@@ -157,6 +156,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     for subject in (f"disagreement:{row}", f"disagreement:{held}"):
         Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
     return {
+        "archive_id": stored_archive(by=lead),
         "subject": f"disagreement:{row}",
         "held_thread": f"disagreement:{held}",
         "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -66,7 +66,8 @@ def _make(row: WorkspaceArchive, lease: WorkerLease) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)
+        for left in path.parent.glob(f".{path.name}.*"):  # of a worker that was killed
+            left.unlink(missing_ok=True)
         with _beating(row, lease) as tick, open_private(draft) as target:
             manifest = archive_dump(target, tick=tick)
         draft.replace(path)
@@ -79,7 +80,8 @@ def _make(row: WorkspaceArchive, lease: WorkerLease) -> None:
         )
         return
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
     finished = {"finished_at": timezone.now(), "size": path.stat().st_size, "lease": None}
     if owned.update(state=WorkspaceArchive.State.DONE, done=manifest.rows, total=manifest.rows, **finished):
         _forget_older(row.pk)

@@ -29,14 +29,14 @@ class Export:
 
 
 EXPORTS: Mapping[str, Export] = {
-    "chats": Export("Chats", "with their splits", ("jsonl", "xlsx")),
-    "labels": Export("Labels", "submitted, of every rater"),
-    "adjudications": Export("Adjudications", "in force"),
-    "verdicts": Export("Verdicts", "with rationales", runs=True),
-    "session_scores": Export("Session scores", "by judge and raters", runs=True),
-    "notes": Export("Notes", "of raters", leads=True),
-    "revisions": Export("Label history", "every saved answer", leads=True),
-    "assignments": Export("Assignments", "of labelling jobs", leads=True),
+    "chats": Export("Chats", "messages, topic and split", ("jsonl", "xlsx")),
+    "labels": Export("Labels", "submitted answers of all raters"),
+    "adjudications": Export("Adjudications", "decisions of leads"),
+    "verdicts": Export("Verdicts", "answers of judges with rationales", runs=True),
+    "session_scores": Export("Session scores", "each chat's score by judge and raters", runs=True),
+    "notes": Export("Notes", "comments and flags of raters", leads=True),
+    "revisions": Export("Label history", "every saved answer, drafts too", leads=True),
+    "assignments": Export("Assignments", "which rater got which chat in each labelling job", leads=True),
     "label_studio": Export(
         "Label Studio",
         "tasks, labelling configuration, labels as annotations, verdicts as predictions",
@@ -47,8 +47,8 @@ EXPORTS: Mapping[str, Export] = {
         "Argilla", "dataset, labels as responses, verdicts as suggestions", ("zip",), runs=True
     ),
     "rubric": Export("Rubric", "dimensions and criteria", ("json",)),
-    "prompts": Export("Prompts", "champions with their examples, as Markdown", ("zip",)),
-    "knowledge": Export("Knowledge", "articles in use, as Markdown", ("zip",)),
+    "prompts": Export("Prompts", "champions with their examples as Markdown", ("zip",)),
+    "knowledge": Export("Knowledge", "newest articles as Markdown", ("zip",)),
 }
 
 
