@@ -319,9 +319,7 @@ def _reader(field: "models.Field[Any, Any]") -> Decode:
         models.DecimalField: lambda value: field.clean(_typed(value, kinds=(str,)), None),
         models.BinaryField: _bytes,
         models.FloatField: _number,
-        models.IntegerField: partial(
-            _whole, limits=connection.ops.integer_field_range(field.get_internal_type())
-        ),
+        models.IntegerField: partial(_whole, limits=_limits(field)),
         models.AutoField: partial(_whole, limits=(1, 2**63 - 1)),
         models.CharField: partial(_text, limit=field.max_length, known=_choices(field)),
         models.TextField: partial(_text, limit=None, known=frozenset()),
@@ -351,6 +349,13 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError
     return float(value)
+
+
+def _limits(field: "models.Field[Any, Any]") -> tuple[int | None, int | None]:
+    """Return the range that the database stores in a column of whole numbers."""
+    if not isinstance(field, models.IntegerField):
+        return None, None
+    return connection.ops.integer_field_range(field.get_internal_type())
 
 
 def _choices(field: "models.Field[Any, Any]") -> frozenset[Any]:
