@@ -5,6 +5,7 @@ from functools import partial
 
 from celery import shared_task
 
+from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
 from alignment.prompts.queries.version_metrics import version_counts_store
@@ -37,6 +38,7 @@ SWEEPS = (
     trainings_sweep,
     disagreements_sweep,
     reports_sweep,
+    archives_sweep,
     jobs_sweep,
     inbox_sweep,
 )
@@ -77,3 +79,9 @@ def refresh_report(refresh_id: int) -> None:
     run = refresh_work(refresh_id)
     if run is not None:
         version_counts_store(run)
+
+
+@row_task(name=ARCHIVE)  # type: ignore[untyped-decorator]  # celery has no types
+def make_archive(archive_id: int) -> None:
+    """Make one archive of the workspace; a second message for it finds nothing to do."""
+    archive_work(archive_id)

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
+from alignment.archive import views as archives
 from alignment.baselines import views as baselines
 from alignment.certificates import views as certificates
 from alignment.chat_detail import views as chat_detail
 from alignment.criterion_report import views as criterion_report
+from alignment.exports import views as exports
 from alignment.judge_comparison.views import flips, league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
@@ -92,6 +94,13 @@ urlpatterns = [
         redesigns.redesign_refused,
         name="redesign_refuse",
     ),
+    path("export/", exports.export_page, name="export_page"),
+    path("export/archive/", archives.archive_made, name="archive_make"),
+    path("export/archive/state/", archives.archive_state, name="archive_state"),
+    path("export/archive/take/", archives.archive_taken, name="archive_take"),
+    path("export/archive/<int:archive_id>/", archives.archive_file, name="archive_file"),
+    path("export/archive/<int:archive_id>/delete/", archives.archive_deleted, name="archive_delete"),
+    path("export/<int:set_id>/<str:what>/<str:kind>/", exports.export_file, name="export_file"),
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/state/", reports.report_state, name="report_state"),

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from common.problems import InputProblem, OutsideFailure
 
@@ -72,6 +72,11 @@ def _cell(value: Any) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
+def open_private(path: Path) -> IO[bytes]:
+    """Create a file that only its owner may read."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
+
+
 @contextmanager
 def replaced_file(path: Path) -> Iterator[TextIO]:
     """
@@ -86,13 +91,26 @@ def replaced_file(path: Path) -> Iterator[TextIO]:
     OutsideFailure
         the disk failed while writing.
     """
+    with _replaced(path, mode="w", encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+@contextmanager
+def replaced_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a binary file, as `replaced_file` does."""
+    with _replaced(path, mode="w+b") as file:
+        yield file
+
+
+@contextmanager
+def _replaced(path: Path, **options: Any) -> Iterator[Any]:
     target = path.resolve()
     direct = target.exists() and not target.is_file()
     draft = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
     if target.is_dir():
         raise InputProblem(f"{path}: is a folder, not a file")
     try:
-        file = draft.open("w", encoding="utf-8", newline="\n")
+        file = draft.open(**options)
     except OSError as error:
         raise InputProblem(f"{path}: cannot be written: {error.strerror}") from error
     try:

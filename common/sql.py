@@ -1,10 +1,15 @@
-"""Rows inserted from a query inside the database, where sending each row would cost most of the time."""
+"""SQL of our own: rows from a query or from a file, and one moment of the database to read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.models import QuerySet
+
+from common.jsonl import in_batches
+
+ROWS_AT_ONCE = 500
 
 
 def insert_select(
@@ -35,6 +40,47 @@ def insert_select(
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, [*same.values(), *parameters])
+
+
+def insert_rows(model: type[models.Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows of Python values as they are: no default, no `auto_now`, no signal."""
+    columns, quote = [_field(model, name) for name in fields], connection.ops.quote_name
+    names = ", ".join(quote(str(column.column)) for column in columns)
+    marks = ", ".join(["%s"] * len(columns))
+    # NB: table and columns are our own, values are parameters.
+    statement = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"  # noqa: S608
+    with connection.cursor() as cursor:
+        for batch in in_batches(rows, ROWS_AT_ONCE):
+            cursor.executemany(
+                statement,
+                [
+                    [
+                        column.get_db_prep_save(value, connection)
+                        for column, value in zip(columns, row, strict=True)
+                    ]
+                    for row in batch
+                ],
+            )
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Let all queries in here see the database of one moment, while others write. They cannot write."""
+    if connection.in_atomic_block:  # the transaction around it decides
+        yield
+    elif connection.vendor == "sqlite":
+        # NB: `atomic` would begin IMMEDIATE, which holds up every writer.
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
 
 
 def _field(model: type[models.Model], name: str) -> "models.Field[Any, Any]":

@@ -142,6 +142,8 @@ def static_mark() -> str:
 SECRET_KEY = secret_key()
 # Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
+# Archives of the whole workspace; web servers and workers share the folder.
+LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
 DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -352,6 +354,7 @@ CELERY_TASK_ROUTES = {
     "alignment.tasks.draft_definition": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
     "alignment.tasks.refresh_report": {"queue": "judge"},
+    "alignment.tasks.make_archive": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {

@@ -85,6 +85,12 @@ def certificate_key_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None
 
 
 @pytest.fixture(scope="session", autouse=True)
+def archives_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Archives of tests are no archives of this machine's workspace."""
+    settings.LACE_ARCHIVE_DIR = tmp_path_factory.mktemp("archives")
+
+
+@pytest.fixture(scope="session", autouse=True)
 def broker_of_our_own() -> None:
     """Rings of a test go nowhere, unless it starts workers with a broker of their own."""
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})

@@ -24,6 +24,23 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         post(AUTHORS),
     ),
     "api_run_baselines": (get(AUTHORS), get(LEADS, run_id="try_id"), post(AUTHORS)),
+    "alignment:export_page": (
+        get(AUTHORS),
+        get(AUTHORS, query={"set": "set_id", "run": "run_id"}),
+        get(NOBODY, query={"set": "no_set"}),
+    ),
+    "alignment:export_file": (
+        get(AUTHORS),
+        get(AUTHORS, what="verdicts", query={"run": "run_id"}),
+        get(AUTHORS, what="label_studio", kind="zip"),
+        get(LEADS, what="revisions"),
+        get(NOBODY, what="labels", kind="zip"),
+    ),
+    "alignment:archive_make": (post(LEADS),),
+    "alignment:archive_state": (get(LEADS),),
+    "alignment:archive_file": (get(LEADS),),
+    "alignment:archive_delete": (post(LEADS),),
+    "alignment:archive_take": (post(LEADS),),
     "alignment:league": (
         get(AUTHORS),
         get(AUTHORS, query={"run": "run_id"}),

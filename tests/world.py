@@ -40,6 +40,7 @@ from labeling.people.services.sign_in import reset_path
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
+from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
@@ -86,6 +87,7 @@ WORDS = {
     "index": 0,
     "what": "labels",
     "kind": "jsonl",
+    "no_set": "none",
 }
 
 
@@ -158,6 +160,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     for subject in (f"disagreement:{row}", f"disagreement:{held}"):
         Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
     return {
+        "archive_id": stored_archive(by=lead),
         "subject": f"disagreement:{row}",
         "held_thread": f"disagreement:{held}",
         "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from alignment.comparison.api import ReportView
-from alignment.exports.queries import VERDICT_COLUMNS, export_runs, verdict_lines
+from alignment.exports.queries.lines import VERDICT_COLUMNS, export_runs, verdict_lines
 from alignment.session_scores.queries import listed_members
 from common.api import NO_ACCESS, DownloadView
 from common.downloads import TYPES, lines_file

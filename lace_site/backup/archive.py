@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from common.files import open_private
 from common.problems import InputProblem, OutsideFailure
 
 FORMAT = 1
@@ -72,11 +73,6 @@ def archive_write(
         os.fsync(target.fileno())
     draft.rename(file)
     return manifest
-
-
-def open_private(path: Path) -> IO[bytes]:
-    """Create a file that only its owner may read."""
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
 
 
 def archive_manifest(file: Path) -> Manifest:

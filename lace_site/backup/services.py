@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 
+from common.files import open_private
 from common.problems import InputProblem
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import lease_end
@@ -19,7 +20,6 @@ from lace_site.backup.archive import (
     archive_manifest,
     archive_write,
     draft_folder,
-    open_private,
 )
 from lace_site.backup.databases import current_copier
 from lace_site.settings import SOFTWARE

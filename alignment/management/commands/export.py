@@ -1,42 +1,28 @@
-"""Writes chats, labels or verdicts of a set in the formats of the import commands, or session scores."""
+"""Writes chats, labels, verdicts and more of a set in open formats, most of which the imports read."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from alignment.exports.queries import (
-    SCORE_COLUMNS,
-    VERDICT_COLUMNS,
-    ExportRun,
-    chat_lines,
-    export_runs,
-    runs_to_export,
-    score_lines,
-    verdict_lines,
-)
+from alignment.exports.core import EXPORTS, KINDS
+from alignment.exports.queries.lines import ExportRun, export_runs, runs_to_export
+from alignment.exports.services import ExportChoice, export_texts, export_write
 from common.commands import WorkbenchCommand
-from common.files import csv_lines, json_line, replaced_file
+from common.files import replaced_bytes, replaced_file
 from common.problems import InputProblem, shown
 from evaluation.models.runs import Run
 from labeling.chats.queries import chat_set_named
 from labeling.models.chats import ChatSet
-from labeling.transfer.queries.exports import LABELLING, Line
 
-# The lines of one run, and the columns of a CSV.
-OF_RUNS: dict[str, tuple[Callable[[ExportRun], Iterator[Line]], Sequence[str]]] = {
-    "verdicts": (verdict_lines, VERDICT_COLUMNS),
-    "session_scores": (score_lines, SCORE_COLUMNS),
-}
+BINARY = ("xlsx", "zip")
 
 
 class Command(WorkbenchCommand):
-    help = "Write chats, labels, verdicts or session scores of a chat set to stdout or to a file."
+    help = "Write chats, labels, verdicts, rubric or prompts of a chat set to stdout or to a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=["chats", *LABELLING, *OF_RUNS])
+        parser.add_argument("what", choices=list(EXPORTS))
         parser.add_argument("--set", required=True, metavar="NAME")
         parser.add_argument(
             "--run",
@@ -46,9 +32,8 @@ class Command(WorkbenchCommand):
         )
         parser.add_argument(
             "--format",
-            choices=["jsonl", "csv"],
-            default="jsonl",
-            help="csv is for spreadsheets; not for chats",
+            choices=list(KINDS),
+            help="default: jsonl, or the only one there is; csv and xlsx are for spreadsheets",
         )
         parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: stdout")
 
@@ -57,35 +42,39 @@ class Command(WorkbenchCommand):
         chat_set = chat_set_named(options["set"])
         if chat_set is None:
             raise InputProblem(f"--set: there is no chat set {shown(options['set'])}")
-        if options["run"] is not None and what not in OF_RUNS:
-            raise InputProblem(f"--run: only for {' and '.join(OF_RUNS)}")
-        if options["format"] == "csv" and what == "chats":
-            raise InputProblem("--format: chats cannot be exported as csv; use jsonl")
-        lines, columns = self._lines(what, chat_set, options["run"])
-        texts = (
-            csv_lines(lines, columns)
-            if options["format"] == "csv"
-            else (json_line(row) + "\n" for row in lines)
-        )
+        of_runs = EXPORTS[what].runs
+        if options["run"] is not None and not of_runs:
+            named = " and ".join(name for name, one in EXPORTS.items() if one.runs)
+            raise InputProblem(f"--run: only for {named}")
+        kinds = EXPORTS[what].kinds
+        kind = options["format"] or kinds[0]
+        if kind not in kinds:
+            raise InputProblem(f"--format: {what} cannot be exported as {kind}; use {' or '.join(kinds)}")
+        if kind in BINARY and path is None:
+            raise InputProblem(f"-o: name a file; {kind} is not written to the terminal")
+        choice = ExportChoice(chat_set, self._runs(chat_set, options["run"]) if of_runs else ())
+        if kind in BINARY:
+            self._write_bytes(choice, what, kind, path)
+        else:
+            self._write_texts(choice, what, kind, path)
+
+    def _write_texts(self, choice: ExportChoice, what: str, kind: str, path: Path | None) -> None:
+        texts = export_texts(choice, what, kind)
         if path is None:
             for text in texts:
                 self.stdout.write(text, ending="")
             return
-        header = options["format"] == "csv"
         with replaced_file(path) as file:
-            count = sum(bool(file.write(text)) for text in texts) - header
-        self.answer({"exported": count, "file": str(path)}, f"Wrote {count:,} {what} to {path}")
+            count = sum(bool(file.write(text)) for text in texts) - (kind == "csv")
+        if kind == "json":
+            self.answer({"file": str(path)}, f"Wrote {what} to {path}")
+        else:
+            self.answer({"exported": count, "file": str(path)}, f"Wrote {count:,} {what} to {path}")
 
-    def _lines(
-        self, what: str, chat_set: ChatSet, run_id: int | None
-    ) -> tuple[Iterator[Line], Sequence[str]]:
-        if what == "chats":
-            return chat_lines(chat_set), ()
-        if what in OF_RUNS:
-            of_run, of_what = OF_RUNS[what]
-            return chain.from_iterable(of_run(run) for run in self._runs(chat_set, run_id)), of_what
-        lines, columns = LABELLING[what]
-        return lines(chat_set, None), columns
+    def _write_bytes(self, choice: ExportChoice, what: str, kind: str, path: Path) -> None:
+        with replaced_bytes(path) as file:
+            export_write(choice, what, kind, file)
+        self.answer({"file": str(path), "bytes": path.stat().st_size}, f"Wrote {what} to {path}")
 
     def _runs(self, chat_set: ChatSet, run_id: int | None) -> list[ExportRun]:
         if run_id is not None:

@@ -1,7 +1,7 @@
 """Prompts as files of a folder: `KEY.md`, and `KEY.examples.jsonl` for its examples."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +58,16 @@ def prompts_export(folder: Path) -> ExportResult:
     except OSError as error:
         raise InputProblem(f"{folder} cannot be written: {error.strerror}") from None
     return ExportResult(len(criteria), changed)
+
+
+def prompt_files(criteria: Sequence[Criterion]) -> Iterator[tuple[str, str]]:
+    """Yield name and content of the files of these criteria's champions, without writing anything."""
+    prompts = champions(criteria=criteria)
+    for criterion in criteria:
+        if prompt := prompts.get(criterion.pk):
+            yield f"{criterion.key}{TEXT}", _content(criterion, prompt)
+            if examples := _examples(prompt):
+                yield f"{criterion.key}{EXAMPLES}", examples
 
 
 def prompts_import(folder: Path, *, reason: str) -> ImportResult:

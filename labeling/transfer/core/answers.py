@@ -55,9 +55,13 @@ def chat_id_of(record: Fields, path: str) -> str:
     return str(value)
 
 
-def rater_name(names: Iterable[Any], mapping: ImportMapping, tool: str, place: Fields, key: str) -> str:
+def rater_name(
+    names: Iterable[Any], mapping: ImportMapping, tool: str, place: Fields, key: str, *, as_is: bool = False
+) -> str:
     """
     Return a rater's name: from the mapping of the tool's names, else the e-mail address, else tool and id.
+
+    With `as_is` the name is no id, and needs no tool.
 
     An anonymous response needs an entry "" in the mapping; otherwise it raises FieldProblem.
     """
@@ -71,7 +75,7 @@ def rater_name(names: Iterable[Any], mapping: ImportMapping, tool: str, place: F
             return mapping.raters[name]
     if not known:
         raise place.refuse(key, 'names no rater; add the rater to the mapping: {"raters": {"": "NAME"}}')
-    address = next((name for name in known if "@" in name), f"{tool} {known[0]}")
+    address = next((name for name in known if as_is or "@" in name), f"{tool} {known[0]}")
     if len(address) > NAME_LIMIT:
         raise place.refuse(key, f"is longer than {NAME_LIMIT} characters")
     return address

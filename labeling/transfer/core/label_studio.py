@@ -5,7 +5,7 @@ from typing import Any
 
 from common.jsonl import Fields
 from labeling.rating.core.answers import LabelLine
-from labeling.transfer.core.answers import DAY, Response, Tally, chat_id_of, labels_of, rater_name
+from labeling.transfer.core.answers import DAY, Response, Tally, chat_id_of, flat, labels_of, rater_name
 from labeling.transfer.core.mapping import ImportMapping
 
 CHAT_ID = "chat_id"  # the field of the task's data, unless the mapping names another
@@ -63,13 +63,20 @@ def _response(row: Fields, values: dict[str, Any], annotator: str, mapping: Impo
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
         raise row.refuse("lead_time", "must be a number of seconds")
     return Response(
-        rater=_rater(row, annotator, mapping),
+        rater=_named(row, values, mapping) or _rater(row, annotator, mapping),
         values=values,
         at=row.moment("updated_at") or row.moment("created_at"),
         # NB: a whole number of 400 digits has no float, so it is limited first.
         seconds=None if seconds is None else float(min(max(0, seconds), DAY)),
         path=row.path,
     )
+
+
+def _named(row: Fields, values: dict[str, Any], mapping: ImportMapping) -> str:
+    """Return the rater that the annotation names itself, by the question of the mapping; "" for none."""
+    texts = flat(values.get(mapping.rater), Response("", values, path=row.path), mapping.rater)
+    name = str(texts[0]).strip() if texts else ""
+    return rater_name([name], mapping, "Label Studio", row, mapping.rater, as_is=True) if name else ""
 
 
 def _rater(row: Fields, annotator: str, mapping: ImportMapping) -> str:

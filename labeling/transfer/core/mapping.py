@@ -14,7 +14,7 @@ ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applica
 NO_ANSWER = "no_answer"
 LISTED = 50  # unknown choices in one message
 DIFFERENT = 1000  # unknown choices on all questions; with more, a question is probably free text
-_MAPPING_FIELDS = frozenset(("chat_id", "criteria", "raters"))
+_MAPPING_FIELDS = frozenset(("chat_id", "criteria", "rater", "raters"))
 _CRITERION_FIELDS = frozenset(("question", "comment", NO_ANSWER, *ANSWERS))
 
 
@@ -32,11 +32,16 @@ class CriterionMap:
 
 @dataclass(frozen=True, slots=True)
 class ImportMapping:
-    """A mapping file; `chat_id` is a path such as "metadata.chat_id", "" = default."""
+    """
+    A mapping file; `chat_id` is a path such as "metadata.chat_id", "" = default.
+
+    `rater` is the question whose text names the rater, before the tool's own account.
+    """
 
     chat_id: str
     criteria: Sequence[CriterionMap]
     raters: Mapping[str, str]
+    rater: str = ""
 
 
 class UnknownChoices:
@@ -94,6 +99,7 @@ def mapping_of(fields: Fields) -> ImportMapping:
         chat_id=fields.text("chat_id", blank=False) if fields.given("chat_id") else "",
         criteria=criteria,
         raters={name: raters.text(name, limit=NAME_LIMIT, blank=False) for name in raters.data},
+        rater=fields.text("rater", blank=False) if fields.given("rater") else "",
     )
 
 

@@ -254,7 +254,7 @@ def test_a_wrong_set_run_or_place_is_refused(filled: Path) -> None:
     assert "--run: only for verdicts and session_scores" in refused(
         "export", "chats", "--set", "calibration", "--run", 1
     )
-    assert "invalid choice" in refused("export", "rubric", "--set", "calibration")
+    assert "invalid choice" in refused("export", "everything", "--set", "calibration")
     assert "is a folder" in refused("export", "chats", "--set", "calibration", "-o", filled)
     assert "cannot be written" in refused(
         "export", "chats", "--set", "calibration", "-o", filled / "no" / "file"

@@ -3,7 +3,7 @@
 import pytest
 
 from alignment.comparison.queries.latest_verdicts import latest_verdicts
-from alignment.exports.queries import runs_to_export
+from alignment.exports.queries.lines import runs_to_export
 from alignment.prompts.tries.services import TryRefused, try_start
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec

@@ -1,19 +1,23 @@
 """Chats and verdicts of a set as lines of import files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
-from alignment.session_scores.queries import COLUMNS, ScoredRun
+from alignment.session_scores.queries import COLUMNS, ScoredRun, listed_members
 from common.jsonl import in_batches, iso
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.people import User
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
+CHAT_COLUMNS = ("id", "topic", "split", "started_at", "experiment", "variant", "cluster", "metadata")
+MESSAGE_COLUMNS = (*CHAT_COLUMNS, "n", "role", "content", "created_at")
 SCORE_COLUMNS = ("chat_id", "judge", *COLUMNS[1:])
 
 
@@ -25,9 +29,11 @@ class ExportRun:
     judge: str
 
 
-def chat_lines(chat_set: ChatSet) -> Iterator[Line]:
-    """Lines of the set's chats, in its order, with their splits."""
+def chat_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
+    """Lines of the set's chats, in its order, with their splits; with a user, those they may see."""
     rows = ChatSetMember.objects.filter(chat_set=chat_set).select_related("chat__topic").order_by("position")
+    if user is not None:
+        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
     for member in rows.iterator(CHATS_AT_ONCE):
         yield _chat_line(member.chat, member.split)
 
@@ -43,6 +49,22 @@ def _chat_line(chat: Chat, split: str) -> Line:
     return line | filled(
         experiment=chat.experiment, variant=chat.variant, cluster=chat.cluster, metadata=chat.metadata
     )
+
+
+def message_lines(chats: Iterable[Line]) -> Iterator[Line]:
+    """Lines of a table, one a message, from lines of chats."""
+    for chat in chats:
+        about = {name: value for name, value in chat.items() if name != "messages"}
+        for number, message in enumerate(chat["messages"], 1):
+            yield about | {"n": number, **message}
+
+
+def members_for(exported: ExportRun, user: User | None) -> QuerySet[RunChat] | None:
+    """The rows of a run's chats that a list shows the user; None for all of them, on the command line."""
+    if user is None:
+        return None
+    scope = visible_scope(Scope(exported.run.chat_set, exported.run), user=user)
+    return listed_members(scope, user=user)
 
 
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
@@ -87,10 +109,11 @@ def verdict_lines(exported: ExportRun, members: QuerySet[RunChat] | None = None)
             }
 
 
-def score_lines(exported: ExportRun) -> Iterator[Line]:
-    """Lines of the session scores of a run's chats, in the order of its chats."""
+def score_lines(exported: ExportRun, members: QuerySet[RunChat] | None = None) -> Iterator[Line]:
+    """Lines of the session scores of a run, in the order of its chats; of `members` alone if given."""
     scope = Scope(exported.run.chat_set, exported.run)
-    for line in ScoredRun.of(scope).lines(RunChat.objects.filter(run=exported.run).order_by("id")):
+    chosen = RunChat.objects.filter(run=exported.run).order_by("id") if members is None else members
+    for line in ScoredRun.of(scope).lines(chosen):
         yield {"chat_id": line["chat_id"], "judge": exported.judge, **line}
 
 
