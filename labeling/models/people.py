@@ -88,6 +88,8 @@ class Workspace(models.Model):
     comment_required = models.BooleanField(default=False)
     # Whether criteria of the tier `subjective` count in session scores.
     subjective_in_session_score = models.BooleanField(default=False)
+    # Everything in it is invented: pages say so, and the simulated judge answers here only.
+    demo = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]
@@ -99,6 +101,11 @@ class Workspace(models.Model):
     def current(cls) -> "Workspace":
         """Return the row, created on first use."""
         return cls.objects.get_or_create(id=1)[0]
+
+    @classmethod
+    def is_demo(cls) -> bool:
+        """Return whether this is a demo workspace; one query."""
+        return cls.objects.filter(demo=True).exists()
 
 
 class AuditEvent(models.Model):

@@ -52,7 +52,14 @@ NO_REQUEST = (
 )
 # Topics whose procedure is a step that only the right answers take.
 ACTS = ("payment", "allergy", "address_change")
-_STREETWISE = {"you ": "u ", "please": "pls", "because": "cause", "thanks": "thx", "and ": "n ", "order": "oder"}
+_HASTY = {
+    "you ": "u ",
+    "please": "pls",
+    "because": "cause",
+    "thanks": "thx",
+    "and ": "n ",
+    "order": "oder",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +317,7 @@ class _Draft:
             "postcode": str(dice.number(10115, 99998)),
             "age": str(dice.number(34, 79)),
             "count2": str(dice.number(6, 40)),
-            "email": f"{self._value('customer').lower().replace('ö', 'oe')}{dice.number(10, 99)}@mail.example",
+            "email": f"{self._value('customer').lower()}{dice.number(10, 99)}@mail.example",
         }
         return numbers[slot]
 
@@ -318,9 +325,9 @@ class _Draft:
 def _styled(text: str, style: str) -> str:
     """Return a customer's words as this customer types."""
     if style == "lower":
-        return text[:-1].lower() if text.endswith(".") else text.lower()
+        return text.lower().rstrip(".").replace("bw-", "BW-")
     if style == "hasty":
-        for whole, short in _STREETWISE.items():
+        for whole, short in _HASTY.items():
             text = text.replace(whole, short, 1)
         return text.replace("'", "").rstrip(".")
     return text.rstrip(".") + "!!" if style == "emphatic" and text.endswith(".") else text
