@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -46,8 +47,12 @@ _WORDS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is true of a chat: the answer by criterion, and the message that decides it, where one does."""
+    """What is true of a chat: the answer by criterion, and the message that decides it, where one does.
 
+    `address` is the hash of its transcript.
+    """
+
+    address: str
     truth: Mapping[str, bool | None]
     evidence: Mapping[str, int]
 
@@ -131,7 +136,7 @@ class SimulatedClient:
             prompt_tokens=prompt,
             cached_tokens=round(_tokens(system) * _CACHED_SHARE),
             completion_tokens=completion,
-            latency_ms=500 + 8 * completion + round(700 * _share("latency", user)),
+            latency_ms=500 + 8 * completion + round(700 * _share("latency", text[:200], prompt)),
         )
 
 
@@ -150,7 +155,7 @@ def answer_text(*, system: str, user: str, answers: Answers) -> str:
     writer = _Writer(answers, case, transcript, role)
     if role == "brief":
         return "\n\n".join(writer.brief(key, word == "TRUE") for key, word in _ARGUED.findall(user))
-    if _share(answers.seed, transcript, "unreadable", role) < answers.unreadable:
+    if _share(answers.seed, case.address, "unreadable", role) < answers.unreadable:
         return answers.phrases["unreadable"][0]
     verdicts = {key: writer.verdict(key, prompt) for key, prompt in prompts.items()}
     prose = [writer.section(key, prompt, verdicts[key]) for key, prompt in prompts.items()]
@@ -158,6 +163,7 @@ def answer_text(*, system: str, user: str, answers: Answers) -> str:
     return "\n\n".join((*prose, "\n".join(block)))
 
 
+@lru_cache(maxsize=64)  # equal for all chats of a run
 def _prompts(text: str) -> dict[str, str]:
     """Return each criterion's part of a prompt, by key."""
     starts = list(_CRITERION.finditer(text))
@@ -181,8 +187,8 @@ class _Writer:
             return self.case.truth.get(key, True)
         truth = self.case.truth[key]
         rate = errors.rate(truth, role or self.role)
-        stays = _share(self.answers.seed, self.transcript, key) < STAYS * rate
-        changes = _share(self.answers.seed, self.transcript, key, errors.version) < (1 - STAYS) * rate
+        stays = _share(self.answers.seed, self.case.address, key) < STAYS * rate
+        changes = _share(self.answers.seed, self.case.address, key, errors.version) < (1 - STAYS) * rate
         if not (stays or changes):
             return truth
         return errors.passes_when if truth is None else not truth
@@ -192,7 +198,8 @@ class _Writer:
         errors = self.answers.errors(key, prompt)
         passes = verdict is None or (errors is not None and verdict == errors.passes_when)
         kind = "na" if verdict is None else "fine" if passes else "fault"
-        reason = self._phrase(f"{key} {kind}", kind)
+        missed = kind == "fine" and self.case.truth.get(key, True) != verdict
+        reason = self._phrase(f"{key} {'missed' if missed else kind}", kind)
         lines = [
             key,
             f"Evidence: {self._quote(key)} {reason}",
@@ -213,7 +220,7 @@ class _Writer:
 
     def _phrase(self, name: str, kind: str) -> str:
         options = self.answers.phrases.get(name) or self.answers.phrases[kind]
-        return options[int(_share(self.transcript, name, self.role) * len(options))]
+        return options[int(_share(self.case.address, name, self.role) * len(options))]
 
     def _quote(self, key: str) -> str:
         """Return a quote of the deciding message, or of the bot's first one."""

@@ -38,6 +38,7 @@ class DemoAnswers:
         phrases: Mapping[str, Sequence[str]],
     ) -> None:
         self._cases, self._settings, self.phrases = cases, settings, phrases
+        self._errors: dict[tuple[str, str], Errors | None] = {}
         self.seed, self.unreadable = int(settings["seed"]), float(settings["unreadable"])
 
     def case(self, transcript: str) -> Case | None:
@@ -46,13 +47,18 @@ class DemoAnswers:
 
     def errors(self, key: str, prompt: str) -> Errors | None:
         """Return the rates of the newest version whose rule stands in the prompt."""
+        if (key, prompt) not in self._errors:
+            self._errors[key, prompt] = self._found(key, prompt)
+        return self._errors[key, prompt]
+
+    def _found(self, key: str, prompt: str) -> Errors | None:
         versions = self._settings["versions"].get(key, ())
         known = [(n, one) for n, one in enumerate(versions, 1) if one["mark"] in " ".join(prompt.split())]
         if not known:
             return None
         number, rates = known[-1]
         return Errors(
-            passes_when=bool(_PASSES[key]),
+            passes_when=passes_when(key),
             version=str(number),
             miss=rates["miss"],
             alarm=rates["alarm"],
@@ -64,10 +70,10 @@ class DemoAnswers:
 def demo_answers() -> DemoAnswers:
     """Return the answers to the demo's chats, composed anew from the written scenes: no table holds them."""
     composed = chats_composed(scenes_read(FOLDER / "scenes"), first_day=_ANY_DAY)
-    cases = {_address(chat.messages): Case(chat.truth, chat.evidence) for chat in composed}
     truth = written_truth()
-    for chat in written_chats():
-        cases[_address(chat["messages"])] = Case(truth[chat["id"]], {})
+    known = [(_address(chat.messages), chat.truth, chat.evidence) for chat in composed]
+    known += [(_address(chat["messages"]), truth[chat["id"]], {}) for chat in written_chats()]
+    cases = {address: Case(address, answers, evidence) for address, answers, evidence in known}
     settings, phrases = (_json(f"judge/{name}.json") for name in ("error_rates", "phrases"))
     return DemoAnswers(cases, settings, phrases)
 
@@ -83,6 +89,11 @@ def written_truth() -> dict[str, Truth]:
         chat: {key: None if key in row["not_applicable"] else key in row["true"] for key in GOOD}
         for chat, row in _json("truth.json").items()
     }
+
+
+def passes_when(key: str) -> bool:
+    """Return the good answer to a criterion of the default rubric."""
+    return bool(_PASSES[key])
 
 
 def composed_chats(*, first_day: datetime, count: int | None = None) -> list[ComposedChat]:
