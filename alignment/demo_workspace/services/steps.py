@@ -18,6 +18,7 @@ from alignment.demo_workspace.services.demo_workspace import (
 )
 from alignment.demo_workspace.services.history import People
 from alignment.demo_workspace.services.labelling import labelling_ensure
+from alignment.demo_workspace.services.team import Team
 from alignment.models.regressions import RegressionTest
 from common.problems import InputProblem
 from evaluation.models.runs import Run
@@ -50,7 +51,7 @@ class Demo:
     lead: User
     password: str
     chats: int | None = None
-    team: team.Team = field(init=False)
+    team: Team = field(init=False)
 
     def __post_init__(self) -> None:
         self.team = team.team(first_day=self.first_day, count=self.chats)

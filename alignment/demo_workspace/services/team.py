@@ -45,7 +45,7 @@ class Team:
 
     @property
     def calibration(self) -> list[str]:
-        """Ids of the chats of the calibration round: chats with a fault, so that there is something to see."""
+        """Ids of the chats of the calibration round: with faults, so that there is something to see."""
         return self._faulty()[: self.settings["calibration_chats"]]
 
     @property
