@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from labeling.models.people import Role, User
+from labeling.models.people import Role, User, Workspace
 from lace_site.health import RIGHT, site_status
 
 
@@ -87,17 +87,19 @@ ENTRIES: Entries = (
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable).
 
-    `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
+    `site_status` (what is wrong with the site, for leads) and `is_demo_workspace` are functions: fragments of
+    pages do not ask them.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"nav": [], "tabs": [], "role": ""}
+        return {"nav": [], "tabs": [], "role": "", "is_demo_workspace": Workspace.is_demo}
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
     return {
         # Omit a role that equals the user name.
         "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
         "nav": _items(ENTRIES, user, here),
+        "is_demo_workspace": Workspace.is_demo,
         "site_status": site_status if user.has_perm(RIGHT) else (),
         "tabs": _items(LABELLING, user, here)
         if any(here.startswith(entry[3]) for entry in LABELLING)

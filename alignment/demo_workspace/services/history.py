@@ -37,11 +37,13 @@ from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-LEAGUE, LEAGUE_CHATS = "League of engines", 120
+LEAGUE, LEAGUE_CHATS = "League of engines", 90
 COMPARED = (
     *("contextual_relevancy", "stated_wrong_fact", "actionable_answer", "self_consistent"),
     "followed_required_procedure",
 )
+# Those that revisions were about when v2 ran.
+REVISED = ("contextual_relevancy", "stated_wrong_fact", "actionable_answer")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
 IN_FLIGHT = 64

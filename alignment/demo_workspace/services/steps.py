@@ -83,7 +83,7 @@ class Demo:
             Step("a revision that passes", 23, partial(self._released, "contextual_relevancy", 2)),
             Step("a revision that fails", 22, self._refused),
             Step("another one that passes", 20, partial(self._released, "stated_wrong_fact", 2)),
-            Step("prompts v2", 19, partial(self._run, "v2", criteria=history.COMPARED)),
+            Step("prompts v2", 19, partial(self._run, "v2", criteria=history.REVISED)),
             Step("report on v2", 18.5, partial(self._report, "v2", triage=8)),
             Step("decisions revised", 17, partial(team.decisions_ensure, self.team, lead=lead, second=True)),
             Step("engines side by side", 15, partial(history.league_ensure, lead)),

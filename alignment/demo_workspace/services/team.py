@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.db import transaction
+from django.db.models import Max, Min, OuterRef, Subquery
 
 from alignment.demo_workspace.core.compose import ComposedChat, Truth
 from alignment.demo_workspace.core.raters import InventedRater, labels_composed, raters_read
@@ -159,14 +160,12 @@ def _submit(job: LabelingJob, people: Iterable[Rater]) -> None:
     first = {row.chat_id: row for row in reversed(opened)}
     opened.delete()
     slots: dict[int, int] = defaultdict(int)
-    given: dict[tuple[int, int], list[tuple[int, datetime]]] = defaultdict(list)
     labels = Label.objects.filter(chat__in=list(first), rater__in=[rater.pk for rater in people])
-    for chat, rater, pk, at in labels.values_list("chat", "rater", "pk", "given_at").order_by("given_at"):
-        given[chat, rater].append((pk, at))
+    work = labels.values_list("chat", "rater").annotate(Min("given_at"), Max("given_at"))
     assignments = []
-    for (chat, rater), rows in given.items():
+    for chat, rater, began, ended in work.order_by("chat", "given_at__min"):
         slots[chat] += 1
-        begun, ended = rows[0][1] - timedelta(seconds=20), rows[-1][1]
+        begun = began - timedelta(seconds=20)
         assignments.append(
             Assignment(
                 job=job, chat_id=chat, slot=slots[chat], position=first[chat].position,
@@ -176,9 +175,8 @@ def _submit(job: LabelingJob, people: Iterable[Rater]) -> None:
             )
         )  # fmt: skip
     Assignment.objects.bulk_create(assignments)
-    made = {(row.chat_id, row.rater_id): row.pk for row in assignments}
-    changed = [Label(pk=pk, assignment_id=made[cell]) for cell, rows in given.items() for pk, _ in rows]
-    Label.objects.bulk_update(changed, ["assignment"], batch_size=400)
+    own = Assignment.objects.filter(job=job, chat=OuterRef("chat"), rater=OuterRef("rater"))
+    labels.update(assignment=Subquery(own.values("pk")[:1]))
 
 
 def _skip(job: LabelingJob, team: Team) -> None:

@@ -4,6 +4,8 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
+from django.contrib.auth.hashers import check_password
+
 from alignment.comparison.queries.scope import Scope
 from alignment.demo_workspace.services.demo_workspace import demo_begin, demo_password, people_ensure
 from alignment.demo_workspace.services.history import live_run_ensure
@@ -76,7 +78,8 @@ class Command(WorkbenchCommand):
 
 def sign_in_line(users: list[User], password: str) -> str:
     """Usernames and password for signing in; accounts that existed before keep their own password."""
-    open_to = [user.get_username() for user in users if user.check_password(password)]
+    fits = {stored: check_password(password, stored) for stored in {user.password for user in users}}
+    open_to = [user.get_username() for user in users if fits[user.password]]
     others = [user.get_username() for user in users if user.get_username() not in open_to]
     lines = [f"Sign in as {', '.join(open_to)}; password {password}"] if open_to else []
     lines += [f"{', '.join(others)}: existing password"] if others else []
