@@ -27,7 +27,7 @@ INVENTED_PRICE = Price(
 _COMPLETIONS = "/chat/completions"
 OUTSIDE = "the simulated judge exists in demo workspaces only: choose another model"
 # Of the errors, the share that stays with a chat whatever the prompt; the rest changes with every version.
-STAYS = 0.8
+STAYS = 0.9
 _CHARACTERS_A_TOKEN = 4
 _CACHED_SHARE = 0.8  # of the system message, which is equal for all chats
 _FENCED = re.compile(r"^<<chat \w+>>\n(.*?)\n?^<<end chat \w+>>", re.DOTALL | re.MULTILINE)
@@ -155,7 +155,7 @@ def answer_text(*, system: str, user: str, answers: Answers) -> str:
     writer = _Writer(answers, case, transcript, role)
     if role == "brief":
         return "\n\n".join(writer.brief(key, word == "TRUE") for key, word in _ARGUED.findall(user))
-    if _share(answers.seed, case.address, "unreadable", role) < answers.unreadable:
+    if _share(answers.seed, case.address, "unreadable", role, *prompts) < answers.unreadable:
         return answers.phrases["unreadable"][0]
     verdicts = {key: writer.verdict(key, prompt) for key, prompt in prompts.items()}
     prose = [writer.section(key, prompt, verdicts[key]) for key, prompt in prompts.items()]

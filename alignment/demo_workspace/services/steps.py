@@ -28,7 +28,6 @@ from labeling.people.services.roles import rater_for
 
 STEP = "demo step"
 PASSED = "No fixed chat was lost and the bound is inside the limit."
-# Two criteria that show each way a revision can end.
 REFUSAL = "It fails chats for being brief. Please find words that leave a short, correct answer alone."
 
 
@@ -142,9 +141,11 @@ def steps_run(steps: list[Step], *, first_day: datetime) -> Iterator[tuple[Step,
     """Run steps at their days; yield each one, and whether an earlier start had finished it."""
     done = set(AuditEvent.objects.filter(verb=STEP).values_list("detail__step", flat=True))
     today = first_day + timedelta(days=BEGAN)
-    for step in steps:
+    for number, step in enumerate(steps):
         if step.name not in done:
-            moment = min(today - timedelta(days=step.days_ago), timezone.now())
+            # Not every step at the same time of day.
+            ago = timedelta(days=step.days_ago, minutes=53 * number % 97)
+            moment = min(today - ago, timezone.now())
             with clock(moment):
                 step.act()
                 with transaction.atomic():
