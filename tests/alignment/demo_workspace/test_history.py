@@ -70,11 +70,8 @@ def criteria_of_each_status() -> None:
 
 
 def revisions_of_each_result() -> None:
-    tests = {
-        (t.candidate.criterion.key, t.candidate.number): t
-        for t in RegressionTest.objects.all()
-        if t.candidate
-    }
+    every = RegressionTest.objects.select_related("candidate__criterion").exclude(candidate=None)
+    tests = {(one.candidate.criterion.key, one.candidate.number): one for one in every if one.candidate}
     assert tests["contextual_relevancy", 2].released_at
     assert tests["stated_wrong_fact", 3].released_at
     refused = tests["polite_professional", 2]
