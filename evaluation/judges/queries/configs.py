@@ -6,7 +6,6 @@ from typing import Any, cast, get_args
 
 from django.conf import settings
 
-from common.problems import InputProblem
 from evaluation.core import types
 from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
@@ -19,7 +18,7 @@ from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_o
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.gateway.simulated import OUTSIDE, SIMULATED_MODEL
+from evaluation.gateway.simulated import SIMULATED_MODEL
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.core.spec import AutoDebates, JudgeSpec
@@ -100,8 +99,6 @@ def model_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
         return EMBEDDED_MODEL
     if endpoint.simulated:
         return SIMULATED_MODEL
-    if SIMULATED_MODEL in (choice.model, choice.formatter, *choice.models.values()):
-        raise InputProblem(OUTSIDE)
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
     if role_of(role).output != "copy":
         return choice.models.get(role) or reasoning

@@ -117,5 +117,7 @@ def test_elsewhere_it_has_no_endpoint_and_starts_no_run() -> None:
     rubric = Rubric.objects.create(name="r")
     chat_set = ChatSet.objects.create(name="s", rubric=rubric)
     endpoint = Endpoint(id=SIMULATED, base_url=SIMULATED, api_key="", embedded=False)
-    with pytest.raises(InputProblem, match="demo workspaces only"):
-        run_start(chat_set=chat_set, judge=JudgeSpec("direct"), run=RunChoice(), endpoint=endpoint)
+    real = Endpoint(id="http://model/v1", base_url="http://model/v1", api_key="", embedded=False)
+    for judge, where in ((JudgeSpec("direct"), endpoint), (JudgeSpec("direct", model=SIMULATED_MODEL), real)):
+        with pytest.raises(InputProblem, match="demo workspaces only"):
+            run_start(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=where)
