@@ -22,6 +22,9 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 	touch $@
 
 # ---- use
+# The demo has a database of its own: deleting var/demo.sqlite3* removes it.
+demo: export DATABASE_URL ?= sqlite:///var/demo.sqlite3
+demo: export LACE_BROKER_DIR ?= var/demo-broker
 demo: $(VENV)/.runtime
 	$(BIN)/python manage.py migrate --verbosity 0
 	$(BIN)/python manage.py create_demo --evaluate

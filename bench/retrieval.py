@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from django.utils import timezone
+
 from alignment.demo_workspace.services.demo_workspace import demo_ensure
 from bench import Figure
 from bench._files import WORDS
@@ -56,7 +58,7 @@ Found = dict[str, tuple[Passage, ...]]
 def figures() -> Iterator[Figure]:
     """Paraphrased questions; the demo's context criteria, one a call; then a larger, invented knowledge."""
     yield from paraphrased()
-    chat_set = demo_ensure()
+    chat_set = demo_ensure(first_day=timezone.now())
     criteria = context_criteria(chat_set)
     chats = {row.chat.external_id: core_chat(row.chat) for row in chat_set.members.select_related("chat")}
     calls = [(chat, one) for chat in chats.values() for one in criteria]

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from common.search.registry import Hit, Query
-from labeling.models.people import Role, User
+from labeling.models.people import Role, User, Workspace
 from lace_site.health import RIGHT, site_status
 from lace_site.help import help_url
 
@@ -146,11 +146,18 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     `crumb_root` is the entry that the page belongs to: a tab, else one of the bar, else None. `help_url` is
     the chapter of the docs on the page.
 
-    `site_status` (what is wrong with the site, for leads) is a function: fragments of pages do not ask it.
+    `site_status` (what is wrong with the site, for leads) and `is_demo_workspace` are functions: fragments of
+    pages do not ask them.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"nav": [], "tabs": [], "role": "", "csrf_cookie": settings.CSRF_COOKIE_NAME}
+        return {
+            "nav": [],
+            "tabs": [],
+            "role": "",
+            "csrf_cookie": settings.CSRF_COOKIE_NAME,
+            "is_demo_workspace": Workspace.is_demo,
+        }
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name) for group in user.groups.all() if group.name in Role.values]
     nav = _bar(user, here)
@@ -159,6 +166,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "role": ", ".join(role.label.lower() for role in roles),
         "manages_people": user.is_superuser or Role.LEAD in roles,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
+        "is_demo_workspace": Workspace.is_demo,
         "nav": nav,
         "site_status": site_status if user.has_perm(RIGHT) else (),
         "tabs": tabs,

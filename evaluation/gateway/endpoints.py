@@ -9,6 +9,8 @@ from evaluation.gateway.embedded import model_sha256
 
 MAX_REPLY_BYTES = 1_000_000
 CONNECT_TIMEOUT = 10.0  # seconds
+# The simulated judge of demo workspaces, in place of a base URL.
+SIMULATED = "simulated:"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 _API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -36,6 +38,11 @@ class Endpoint:
     api_key: str = field(repr=False)
     embedded: bool
     query: str = ""
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether the simulated judge of a demo workspace answers."""
+        return self.id == SIMULATED
 
     @property
     def headers(self) -> dict[str, str]:
@@ -74,6 +81,8 @@ def endpoint_name(endpoint: str) -> str:
     >>> endpoint_name("embedded:5f3c"), endpoint_name("https://api.openai.com/v1")
     ('the embedded model', 'https://api.openai.com/v1')
     """
+    if endpoint == SIMULATED:
+        return "the simulated judge"
     return "the embedded model" if endpoint.startswith("embedded:") else endpoint
 
 

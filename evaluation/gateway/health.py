@@ -7,6 +7,7 @@ import httpx2
 
 from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.simulated import SIMULATED_NOTICE
 
 SECONDS = 5.0
 
@@ -21,6 +22,8 @@ class Check:
 
 def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> Check:
     """Request the model list once. Any answer except a refused key or a server error counts as healthy."""
+    if endpoint.simulated:
+        return Check(True, SIMULATED_NOTICE)
     try:
         base_url = locate() if locate else endpoint.base_url
         with httpx2.Client(

@@ -37,6 +37,7 @@ from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.refusals import lesson, redacted
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import Decision, decide
+from evaluation.gateway.simulated import SimulatedClient
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import error_in_words
@@ -59,7 +60,7 @@ class Gateway:
     """
 
     endpoint: Endpoint
-    client: EndpointClient
+    client: EndpointClient | SimulatedClient
     database: DatabaseThread
     throttles: Mapping[str, Throttle]
     prepared: asyncio.Semaphore

@@ -124,6 +124,11 @@ class Judge(models.Model):
         """Return whether the embedded demonstration model answers."""
         return str(self.config.get("endpoint", "")).startswith("embedded:")
 
+    @property
+    def simulated(self) -> bool:
+        """Return whether the simulated judge of a demo workspace answers."""
+        return str(self.config.get("endpoint", "")) == "simulated:"
+
 
 class JudgePrompt(models.Model):
     """The prompt version that a judge uses for a criterion, and the criterion's group."""

@@ -93,6 +93,8 @@ class Workspace(models.Model):
     subjective_in_session_score = models.BooleanField(default=False)
     # Whether a lead has hidden the list of set-up steps on Home.
     set_up_hidden = models.BooleanField(default=False)
+    # Everything in it is invented: pages say so, and the simulated judge answers here only.
+    demo = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]
@@ -104,6 +106,11 @@ class Workspace(models.Model):
     def current(cls) -> "Workspace":
         """Return the row, created on first use."""
         return cls.objects.get_or_create(id=1)[0]
+
+    @classmethod
+    def is_demo(cls) -> bool:
+        """Return whether this is a demo workspace; one query."""
+        return cls.objects.filter(demo=True).exists()
 
 
 class AuditEvent(models.Model):

@@ -1,91 +1,85 @@
-"""Creates the demo workspace; with --evaluate, LACE judges a few of its chats."""
+"""Creates the demo workspace; with --evaluate also its history with the simulated judge."""
 
+import time
 from argparse import ArgumentParser
 from typing import Any
 
-from tqdm import tqdm
+from django.contrib.auth.hashers import check_password
 
 from alignment.comparison.queries.scope import Scope
-from alignment.demo_workspace.services.demo_workspace import (
-    ENDED,
-    RUNS,
-    DemoRun,
-    demo_ensure,
-    demo_password,
-    demo_run_ensure,
-    people_ensure,
-)
-from alignment.demo_workspace.services.labelling import labelling_ensure
+from alignment.demo_workspace.services.demo_workspace import demo_begin, demo_password, people_ensure
+from alignment.demo_workspace.services.history import live_run_ensure
+from alignment.demo_workspace.services.steps import Demo, Step, steps_run
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
-from alignment.reports.worker import report_store
 from common.commands import WorkbenchCommand
-from common.problems import OutsideFailure
-from evaluation.gateway.current import current_endpoint, price_file
+from common.problems import InputProblem
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
-from evaluation.gateway.endpoints import Endpoint
-from evaluation.models.runs import Run, error_in_words
-from evaluation.runs.worker.execute import run_execute, run_reopen
-from labeling.models.chats import ChatSet
+from evaluation.gateway.simulated import SIMULATED_NOTICE
+from evaluation.models.runs import Run
+from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.people.services.roles import rater_for
 
 
 class Command(WorkbenchCommand):
     """Mark everything as demo data, and keep what exists."""
 
     help = __doc__
-    on_stop = "finished work is saved: the same command continues"
+    on_stop = "finished steps are saved: the same command continues"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--evaluate", action="store_true", help="judge a few of the chats")
+        parser.add_argument("--evaluate", action="store_true", help="build the history with verdicts")
+        parser.add_argument("--chats", type=int, help="compose only this many chats, for a quick look")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        password = demo_password()
+        begun, first_day, password = time.monotonic(), demo_begin(), demo_password()
         users = people_ensure(password=password)
-        chat_set = demo_ensure(lead=users[-1])
-        labelling_ensure(chat_set=chat_set, rater=rater_for(user=users[0]), lead=users[-1])
-        runs = self._evaluate(chat_set) if options["evaluate"] else []
-        names = [user.get_username() for user in users]
-        lines = [*(self._report_text(run) for run in runs[:1]), sign_in_line(users, password)]
+        rater, author, lead = users
+        demo = Demo(first_day, rater, author, lead, password, chats=options["chats"])
+        steps = demo.labelling() + (demo.judging() if options["evaluate"] else [])
+        self._steps(steps, demo)
+        if options["evaluate"]:
+            self._live(lead)
+        self.note(f"ready after {time.monotonic() - begun:.0f} s")
+        raters = [rater.account for rater in demo.team.raters]
+        everyone = [*users, *User.objects.filter(username__in=raters).order_by("username")]
+        runs = Run.objects.filter(options__demo=True).order_by("pk")
+        lines = [*self._report_lines(runs.filter(options__split="", options__limit=None).last())]
         document = {
-            "set": chat_set.name,
-            "users": names,
+            "chats": Chat.objects.count(),
+            "users": [user.get_username() for user in everyone],
             "password": password,
-            "runs": [run.pk for run in runs],
+            "runs": list(runs.values_list("pk", flat=True)),
         }
-        self.answer(document, "\n\n".join(lines))
+        self.answer(document, "\n\n".join([*lines, sign_in_line(everyone, password)]))
 
-    def _evaluate(self, chat_set: ChatSet) -> list[Run]:
-        endpoint = current_endpoint()
-        price_file()  # an unreadable price file stops the command before anything is planned
-        runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
-        for demo, run in zip(RUNS, runs, strict=True):
-            self._execute(demo, run, endpoint)
-        return runs
+    def _steps(self, steps: list[Step], demo: Demo) -> None:
+        begun = time.monotonic()
+        for number, (step, earlier) in enumerate(steps_run(steps, first_day=demo.first_day), 1):
+            took = "already there" if earlier else f"{time.monotonic() - begun:.1f} s"
+            self.note(f"{number:>2} of {len(steps)}  {step.name}: {took}")
+            begun = time.monotonic()
 
-    def _execute(self, demo: DemoRun, run: Run, endpoint: Endpoint) -> None:
-        if run.state in ENDED:
-            self.note(f"run {run.pk}, {demo.engine}: already finished")
+    def _live(self, lead: User) -> None:
+        try:
+            run = live_run_ensure(by=lead)
+        except InputProblem as problem:
+            self.note(f"no live run: {problem}")
             return
-        run_reopen(run)
-        who = f"embedded model ({EMBEDDED_NOTICE})" if endpoint.embedded else endpoint.id
-        self.note(f"run {run.pk}, {demo.engine}: {run.units_left} of {run.units_total} units left, {who}")
-        with tqdm(total=run.units_total, initial=run.units_done, unit="unit") as bar:
-            run_execute(run, on_unit=lambda failed: bar.update(0 if failed else 1) and None)
-        if run.state == Run.State.PAUSED:
-            raise OutsideFailure(f"{error_in_words(run.error)}; run the command again to continue")
+        if run.state == Run.State.RUNNING:
+            self.note(f"run {run.pk}: the embedded model ({EMBEDDED_NOTICE}) goes on in the worker")
 
-    def _report_text(self, run: Run) -> str:
-        notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
-        scope = Scope(run.chat_set, run)
-        report_store(scope, share=False)
-        return f"{report_table(alignment_report(scope))}{notice}"
+    def _report_lines(self, run: Run | None) -> list[str]:
+        if run is None:
+            return []
+        table = report_table(alignment_report(Scope(run.chat_set, run)))
+        return [f"{table}\n({SIMULATED_NOTICE})"]
 
 
 def sign_in_line(users: list[User], password: str) -> str:
     """Usernames and password for signing in; accounts that existed before keep their own password."""
-    open_to = [user.get_username() for user in users if user.check_password(password)]
+    fits = {stored: check_password(password, stored) for stored in {user.password for user in users}}
+    open_to = [user.get_username() for user in users if fits[user.password]]
     others = [user.get_username() for user in users if user.get_username() not in open_to]
     lines = [f"Sign in as {', '.join(open_to)}; password {password}"] if open_to else []
     lines += [f"{', '.join(others)}: existing password"] if others else []

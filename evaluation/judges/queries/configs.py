@@ -18,6 +18,7 @@ from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_o
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.simulated import SIMULATED_MODEL
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.core.spec import AutoDebates, JudgeSpec
@@ -96,6 +97,8 @@ def model_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
     """
     if endpoint.embedded:
         return EMBEDDED_MODEL
+    if endpoint.simulated:
+        return SIMULATED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
     if role_of(role).output != "copy":
         return choice.models.get(role) or reasoning

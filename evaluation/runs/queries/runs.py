@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from common.inbox.subjects import Subject
 from common.search.registry import Hit, Query
+from evaluation.gateway.simulated import SIMULATED_NOTICE
 from evaluation.models.judges import Engine
 from evaluation.models.runs import EVALUATIONS, TESTS, Run, error_in_words
 from evaluation.runs.queries.verdict_counts import verdict_counts
@@ -209,6 +210,8 @@ def run_notices(run: Run) -> tuple[str, ...]:
     notices = []
     if run.judge.embedded:
         notices.append(WEAK_JUDGE)
+    if run.judge.simulated:
+        notices.append(SIMULATED_NOTICE)
     if run.judge.config.get("demo"):
         notices.append(DEMO_VERDICTS)
     return tuple(notices)

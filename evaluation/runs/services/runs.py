@@ -13,6 +13,7 @@ from common.problems import InputProblem
 from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.simulated import OUTSIDE, SIMULATED_MODEL
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import groups_of
 from evaluation.judges.services.judges import judge_ensure
@@ -20,7 +21,7 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit
 from labeling.models.chats import ChatSet, ChatSetMember, Split
-from labeling.models.people import User
+from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 
 BATCH = 2000
@@ -71,6 +72,11 @@ def run_start(
     """
     if run.mode == Run.Mode.BATCH and endpoint.embedded:
         raise RunRefused("the embedded model has no Batch API: use live mode")
+    if run.mode == Run.Mode.BATCH and endpoint.simulated:
+        raise RunRefused("the simulated judge has no Batch API: use live mode")
+    named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
+    if named and not Workspace.is_demo():
+        raise RunRefused(OUTSIDE)
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)

@@ -8,7 +8,7 @@ from django.conf import settings
 from common.problems import OPERATOR, InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.endpoints.queries import model_profiles
-from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
+from evaluation.gateway.current import current_prices, endpoint_locator, endpoint_of_judge
 from evaluation.gateway.endpoints import Endpoint, endpoint_name
 from evaluation.gateway.throttle import Limits
 from evaluation.judges.core.fingerprint import has_current_texts
@@ -62,7 +62,7 @@ def resume_check(run: Run) -> None:
     Answers of both would be mixed in one run. Also raises what current_endpoint raises.
     """
     texts_check(run)
-    endpoint_check(run, current_endpoint())
+    endpoint_check(run, endpoint_of_judge(run.judge.config["endpoint"]))
 
 
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
@@ -70,7 +70,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
 
     Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
     """
-    endpoint = current_endpoint()
+    endpoint = endpoint_of_judge(run.judge.config["endpoint"])
     endpoint_check(run, endpoint)
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)

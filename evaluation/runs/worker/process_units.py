@@ -22,6 +22,7 @@ from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
+from evaluation.gateway.simulated import SimulatedClient
 from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
@@ -199,7 +200,9 @@ async def gateway_open(
     plan: Plan, database: DatabaseThread, *, seconds: float | None = None
 ) -> AsyncIterator[Gateway]:
     """Open the gateway to a plan's endpoint, limited together with all other users of the endpoint."""
-    async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+    endpoint = plan.endpoint
+    sends = SimulatedClient() if endpoint.simulated else EndpointClient(endpoint, locate=plan.locate)
+    async with sends as client, AsyncExitStack() as stack:
         yield Gateway(
             endpoint=plan.endpoint,
             client=client,

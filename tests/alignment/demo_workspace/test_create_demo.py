@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -10,27 +9,27 @@ from django.apps import apps
 from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from alignment.demo_workspace.services import demo_workspace
-from alignment.demo_workspace.services.demo_workspace import DEMO, RUBRIC, RUNS
+from alignment.demo_workspace.services.demo_workspace import RUBRIC
 from alignment.demo_workspace.services.labelling import INVENTED, JOB
+from alignment.demo_workspace.services.team import JOB as TEAM_JOB
+from alignment.demo_workspace.services.team import SUPPORT
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.definitions import older_champions
 from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
-from labeling.models.people import AuditEvent, Rater, User
+from labeling.models.labels import Adjudication, Consensus, Label, LabelingJob, RaterNote
+from labeling.models.people import AuditEvent, Rater, User, Workspace
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 from labeling.rubric.services.guidelines import CriterionWords, criterion_write
-from tests.factories.runs import always, answering
-from tests.files import run, write_json, write_jsonl
-from tests.stub_endpoint import Body, StubReply
+from tests.files import run
 
 CRITERIA = len(json.loads(RUBRIC.read_text(encoding="utf-8"))["criteria"])
-ADDED = "caused_needless_turns"
-REAL = {"direct": (8, 4), "reflection": (1, 2), "debate": (1, 2)}  # chats, criteria
+SMALL = ("--chats", "40")
+ROLES, RATERS = ["rater", "author", "lead"], [f"rater-{letter}" for letter in "abcde"]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +41,7 @@ def folder(tmp_path: Path, settings: Settings) -> Path:
 
 @pytest.fixture
 def demo(db: None) -> dict[str, Any]:
-    return run("create_demo").document
+    return run("create_demo", *SMALL).document
 
 
 def rows() -> dict[str, int]:
@@ -60,28 +59,26 @@ def signed_in(name: str, password: str) -> Client:
 
 def test_a_second_start_changes_nothing(demo: dict[str, Any]) -> None:
     before = rows()
-    assert run("create_demo").document == demo
+    assert run("create_demo", *SMALL).document == demo
     assert rows() == before
 
 
 def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
-    assert Chat.objects.count() == ChatSet.objects.get(name="demo").members.count() == 24
+    assert ChatSet.objects.get(name="demo").members.count() == 24
+    assert Chat.objects.count() == ChatSet.objects.get(name=SUPPORT).members.count() == 64
     assert KnowledgeArticle.objects.count() == 14
     assert PromptVersion.objects.exclude(promotions=None).count() == CRITERIA
-    labels = [Label.objects.filter(rater=rater).count() for rater in Rater.objects.filter(kind="demo")]
-    assert sorted(labels) == [6 * CRITERIA, *[24 * CRITERIA] * 3]
+    written = Label.objects.filter(chat__external_id__startswith="demo-")
+    raters = Rater.objects.filter(kind="demo").order_by("name")
+    labels = [written.filter(rater=rater).count() for rater in raters]
+    assert sorted(labels) == [0, 6 * CRITERIA, *[24 * CRITERIA] * 3]
+    composed = Label.objects.filter(chat__external_id__startswith="bw-")
+    assert {rater.name for rater in raters} == set(composed.values_list("rater__name", flat=True))
     assert Consensus.objects.filter(state="unresolved").count() >= 3
     assert Adjudication.objects.exists()
     assert Verdict.objects.count() == 24 * CRITERIA
     assert set(Verdict.objects.values_list("state", flat=True)) == {"read", "unparsed", "refused"}
     assert LabelingJob.objects.get(name=JOB).raters.get().user == User.objects.get(username="rater")
-
-
-def test_one_prompt_has_a_revision_that_waits_for_its_test(demo: dict[str, Any]) -> None:
-    draft = PromptVersion.objects.get(origin=PromptVersion.Origin.AUTHOR)
-    assert (draft.criterion.key, draft.number) == ("guessed_missing_detail", 2)
-    assert draft.base is not None and draft.base.number == 1
-    assert not draft.promotions.exists()
 
 
 def test_no_champion_of_a_new_demo_was_written_for_an_older_definition(demo: dict[str, Any]) -> None:
@@ -128,54 +125,6 @@ def test_every_page_of_the_labelling_side_has_something_and_says_that_it_is_made
     assert "Demo rater B" in lead.get(reverse("labeling:note_list")).content.decode()
 
 
-def test_a_workspace_of_an_earlier_demo_gets_the_labelling_side_too(demo: dict[str, Any]) -> None:
-    invented = LabelingJob.objects.filter(name=INVENTED)
-    Label.objects.update(assignment=None)
-    Assignment.objects.filter(job__in=invented).delete()
-    for job in invented:
-        job.raters.clear()
-        job.criteria.clear()
-    invented.delete()
-    RaterNote.objects.all().delete()
-    run("create_demo")
-    assert Label.objects.filter(assignment__job__name=INVENTED).exists()
-    assert LabelingJob.objects.filter(name=JOB).count() == 1
-
-
-@pytest.fixture
-def earlier_demo(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The demo as it was before its rubric asked for needless turns."""
-    rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))
-    rubric["criteria"] = [row for row in rubric["criteria"] if row["key"] != ADDED]
-    folder = tmp_path / "demo"
-    copytree(DEMO, folder)
-    for name in ("labels.jsonl", "verdicts.jsonl"):
-        lines = (DEMO / name).read_text(encoding="utf-8").splitlines()
-        write_jsonl(folder / name, *(row for row in map(json.loads, lines) if row["criterion"] != ADDED))
-    with monkeypatch.context() as patch:
-        patch.setattr(demo_workspace, "RUBRIC", write_json(tmp_path / "rubric.json", rubric))
-        patch.setattr(demo_workspace, "DEMO", folder)
-        return run("create_demo").document
-
-
-def test_an_earlier_demo_gets_the_new_criterion_and_keeps_what_it_had(earlier_demo: dict[str, Any]) -> None:
-    labels, runs = set(Label.objects.values_list("pk", flat=True)), list(Run.objects.all())
-    versions = set(CriterionVersion.objects.values_list("pk", flat=True))
-    assert len(labels) == (6 + 3 * 24) * (CRITERIA - 1)
-    again = run("create_demo").document
-    assert again == earlier_demo
-    assert CriterionVersion.objects.exclude(pk__in=versions).get().criterion.key == ADDED
-    added = Label.objects.exclude(pk__in=labels)
-    assert set(added.values_list("criterion__key", flat=True)) == {ADDED}
-    assert added.count() == 6 + 3 * 24
-    assert PromptVersion.objects.filter(criterion__key=ADDED).get().origin == PromptVersion.Origin.SHIPPED
-    for kept in runs:
-        assert Verdict.objects.filter(run=kept).count() == 24 * (CRITERIA - 1)
-    before = rows()
-    run("create_demo")
-    assert rows() == before
-
-
 def test_a_second_start_keeps_a_text_that_a_lead_has_changed(demo: dict[str, Any]) -> None:
     criterion = Criterion.objects.get(key="self_consistent")
     newest = criterion.versions.latest("number")
@@ -186,21 +135,22 @@ def test_a_second_start_keeps_a_text_that_a_lead_has_changed(demo: dict[str, Any
         base=newest.number,
         by=User.objects.get(username="lead"),
     )
-    run("create_demo")
+    run("create_demo", *SMALL)
     assert criterion.versions.latest("number").definition == "Compare the bot's messages."
 
 
 def test_everything_in_it_is_marked_as_written_for_the_demo(demo: dict[str, Any]) -> None:
     assert set(Chat.objects.values_list("origin", flat=True)) == {"demo"}
     assert set(Label.objects.values_list("source", flat=True)) == {"demo"}
+    assert Workspace.current().demo
     labellers = Rater.objects.filter(pk__in=Label.objects.values("rater"))
     assert set(labellers.values_list("kind", flat=True)) == {"demo"}
     assert [judge.config.get("demo") for judge in Judge.objects.all()] == [True]
 
 
 def test_the_demo_accounts_open_their_own_pages_and_no_others(demo: dict[str, Any]) -> None:
-    assert demo["users"] == ["rater", "author", "lead"]
-    first = {name: signed_in(name, demo["password"]).get("/").context["roles"] for name in demo["users"]}
+    assert demo["users"] == [*ROLES, *RATERS]
+    first = {name: signed_in(name, demo["password"]).get("/").context["roles"] for name in ROLES}
     assert first == {"rater": ["rater"], "author": ["author"], "lead": ["lead"]}
     assert not User.objects.filter(is_superuser=True).exists()
 
@@ -270,51 +220,38 @@ def test_existing_accounts_keep_their_password(demo: dict[str, Any]) -> None:
     lead = User.objects.get(username="lead")
     lead.set_password("changed by its owner")
     lead.save()
-    run("create_demo")
+    run("create_demo", *SMALL)
     signed_in("lead", "changed by its owner")
 
 
-# ---------- a real run of a small part ----------
+def test_a_workspace_that_is_no_demo_is_refused_in_one_line(db: None) -> None:
+    User.objects.create_user("somebody")
+    with pytest.raises(CommandError, match="a workspace that is no demo"):
+        run("create_demo")
+    assert not Chat.objects.exists()
+    assert not Workspace.current().demo
 
 
-@pytest.mark.django_db(transaction=True)
-def test_evaluate_plans_three_small_runs_and_a_second_start_asks_nothing(settings: Settings) -> None:
-    with answering(settings, always(True)) as stub:
-        first = run("create_demo", "--evaluate").document
-        asked, before = stub.count, rows()
-        second = run("create_demo", "--evaluate")
-        assert stub.count == asked
-    assert second.document == first
-    assert second.notes.count("already finished") == 3
-    assert rows() == before
-    assert [demo.engine for demo in RUNS] == list(REAL)
-    runs = Run.objects.select_related("judge").in_bulk(first["runs"])
-    for pk, (engine, (chats, criteria)) in zip(first["runs"], REAL.items(), strict=True):
-        made = runs[pk]
-        assert (made.judge.engine, made.state, made.units_total) == (engine, "done", chats * criteria)
-        assert made.run_chats.count() == chats
-        assert Verdict.objects.filter(run=made, state="read").count() == chats * criteria
-    assert sum(made.calls for made in runs.values()) == asked
-    assert runs[first["runs"][1]].reused == 2  # reflection's drafts are the questions that direct has asked
+def test_the_banner_names_the_command_for_an_own_workspace(demo: dict[str, Any]) -> None:
+    lead = signed_in("lead", demo["password"])
+    for client, url in ((lead, reverse("labeling:set_list")), (Client(), reverse("login"))):
+        body = client.get(url).content.decode()
+        assert "chats, people and results are invented" in body
+        assert "<code>make start</code>" in body
+    Workspace.objects.update(demo=False)
+    assert "are invented" not in lead.get(reverse("labeling:set_list")).content.decode()
 
 
-@pytest.mark.heavy
-@pytest.mark.django_db(transaction=True)
-def test_a_start_that_the_endpoint_cut_short_is_finished_by_the_next(settings: Settings) -> None:
-    answers = 0
+def test_an_invented_rater_has_an_account_with_their_own_labels(demo: dict[str, Any]) -> None:
+    careful = User.objects.get(username="rater-a").rater
+    assert (careful.name, careful.kind) == ("Demo rater A (careful)", "demo")
+    assert signed_in("rater-a", demo["password"]).get(reverse("labeling:queue")).status_code == 200
 
-    def failing(body: Body) -> StubReply:
-        nonlocal answers
-        answers += 1
-        return always(True)(body) if answers <= 20 else StubReply(status=401, raw=b"{}")
 
-    with answering(settings, failing) as stub:
-        with pytest.raises(CommandError, match="run the command again") as caught:
-            run("create_demo", "--evaluate")
-        assert caught.value.returncode == 4
-        assert Verdict.objects.filter(run__purpose="evaluation").count() == 20
-        stub.answer, before = always(True), stub.count
-        run("create_demo", "--evaluate")
-        assert stub.count - before == 40 - 20  # the 40 different questions without the stored answers
-    assert Run.objects.filter(state="done", purpose="evaluation").count() == 3
-    assert Verdict.objects.filter(run__purpose="evaluation").count() == 36
+def test_the_team_has_calibration_gold_skips_and_decisions(demo: dict[str, Any]) -> None:
+    job = LabelingJob.objects.get(name=TEAM_JOB)
+    assert job.calibration is not None
+    assert job.calibration.state == "closed"
+    assert set(job.assignments.values_list("kind", flat=True)) == {"normal", "gold"}
+    assert Label.objects.filter(chat__external_id__startswith="bw-", assignment=None).count() == 0
+    assert Label.objects.filter(given_at__gt=timezone.now()).count() == 0
