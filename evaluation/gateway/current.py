@@ -1,19 +1,103 @@
-"""The endpoint and prices in the settings."""
+"""Which endpoint answers to a name or an id, and what its models cost: the one place that resolves both."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from django.conf import settings
 
+from common.problems import InputProblem
+from evaluation.core.types import ModelAt
+from evaluation.gateway.addresses import AddressPolicy, networks_read
 from evaluation.gateway.embedded import ensure_running
-from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.gateway.prices import Price, listed_prices, read_prices
+from evaluation.gateway.endpoints import Endpoint, endpoint_name, resolve_endpoint
+from evaluation.gateway.keys import decrypt
+from evaluation.gateway.prices import Price, entered_prices, listed_prices, read_prices
+from evaluation.models.endpoints import ConnectedEndpoint
+
+
+class EndpointGone(InputProblem):
+    """An endpoint that is neither the server's own nor connected, or that is disabled."""
 
 
 def current_endpoint() -> Endpoint:
-    """Return the endpoint in the settings."""
-    return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
+    """Return the server's own endpoint, which the settings name; it is the default."""
+    own = resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
+    return replace(
+        own,
+        requests_per_minute=settings.LACE_REQUESTS_PER_MINUTE,
+        tokens_per_minute=settings.LACE_TOKENS_PER_MINUTE,
+    )
+
+
+def endpoint_at(endpoint: str) -> Endpoint:
+    """Return the endpoint of this id; at most one query.
+
+    Raises EndpointGone if it is neither the server's own nor connected, or disabled.
+    """
+    with suppress(InputProblem):
+        if (own := current_endpoint()).id == endpoint:
+            return own
+    row = ConnectedEndpoint.objects.filter(address=endpoint).first()
+    if row is None:
+        raise EndpointGone(
+            f"{endpoint_name(endpoint)} is not connected: connect it under Models, or choose another endpoint"
+        )
+    if not row.enabled:
+        raise EndpointGone(f"the endpoint {row.name} is disabled: enable it under Models, or choose another")
+    return connected(row)
+
+
+def connected(row: ConnectedEndpoint) -> Endpoint:
+    """Return a connected endpoint with its key. Raises KeyUnreadable."""
+    return Endpoint(
+        id=row.address,
+        base_url=row.address,
+        api_key=decrypt(row.key, name=row.name),
+        embedded=False,
+        query=f"api-version={row.api_version}" if row.api_version else "",
+        name=row.name,
+        guard=address_policy(),
+        models=tuple(row.model_names),
+        batch=row.batch,
+        requests_per_minute=row.requests_per_minute,
+        tokens_per_minute=row.tokens_per_minute,
+        max_in_flight=row.max_in_flight,
+    )
+
+
+def endpoint_id(named: str) -> str:
+    """Return the id of the endpoint that a user names, by its name or its id. Raises EndpointGone."""
+    if named in ConnectedEndpoint.objects.filter(address=named).values_list("address", flat=True):
+        return named
+    row = ConnectedEndpoint.objects.filter(name=named).first()
+    if row is not None:
+        return row.address
+    with suppress(InputProblem):
+        if named == current_endpoint().id:
+            return named
+    names = list(ConnectedEndpoint.objects.values_list("name", flat=True))
+    known = f"connected are {', '.join(names)}" if names else "none is connected"
+    raise EndpointGone(f"there is no endpoint {named!r}: {known}")
+
+
+def endpoint_names() -> dict[str, str]:
+    """Return the name of each endpoint that can be chosen, by id: the server's own first; one query."""
+    names: dict[str, str] = {}
+    with suppress(InputProblem):
+        own = current_endpoint()
+        names[own.id] = f"{endpoint_name(own.id)} (server)"
+    rows = ConnectedEndpoint.objects.filter(enabled=True).values_list("address", "name")
+    return names | {address: name for address, name in rows if address not in names}
+
+
+def address_policy() -> AddressPolicy:
+    """Return where the addresses of connected endpoints may lead, as the settings allow."""
+    return AddressPolicy(
+        loopback=settings.LACE_LOOPBACK_ONLY, networks=networks_read(settings.LACE_ENDPOINT_NETWORKS)
+    )
 
 
 def price_file() -> dict[str, Price]:
@@ -21,13 +105,30 @@ def price_file() -> dict[str, Price]:
     return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
 
 
-def current_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
-    """Return the prices in the settings' file, and the shipped ones of other models of an endpoint (its id).
+def prices_at(models: Iterable[ModelAt]) -> dict[ModelAt, Price]:
+    """Return the known prices of models at their endpoints; a model without one has an unknown price.
 
-    A model in neither has an unknown price. Raises PriceFileError.
+    A connected endpoint has the prices that a lead entered; elsewhere the settings' file holds. The shipped
+    list fills what is missing. At most one query. Raises PriceFileError.
     """
-    own = price_file()
-    return own | listed_prices(endpoint=endpoint, models=set(models) - set(own))
+    asked = set(models)
+    rows = ConnectedEndpoint.objects.filter(address__in={at.endpoint for at in asked})
+    entered = {row.address: entered_prices(row.prices, source=row.name) for row in rows}
+    with suppress(InputProblem):
+        entered.pop(current_endpoint().id, None)
+    found = {}
+    for endpoint in {at.endpoint for at in asked}:
+        own = entered[endpoint] if endpoint in entered else price_file()
+        named = {at.model for at in asked if at.endpoint == endpoint}
+        prices = own | listed_prices(endpoint=endpoint, models=named - set(own))
+        found |= {ModelAt(endpoint, model): prices[model] for model in named if model in prices}
+    return found
+
+
+def current_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
+    """Return the known prices of models of one endpoint (its id), by model. Raises PriceFileError."""
+    found = prices_at(ModelAt(endpoint, model) for model in models)
+    return {at.model: price for at, price in found.items()}
 
 
 def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:

@@ -19,12 +19,11 @@ from alignment.prompts.suggestions.queries.training_examples import (
 )
 from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
-from evaluation.core.types import Request
+from evaluation.core.types import ModelAt, Request
 from evaluation.endpoints.queries import model_profile
-from evaluation.gateway.current import current_endpoint
-from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.judges.queries.configs import model_of
+from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import endpoint_of, judge_endpoint, model_of
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -80,8 +79,8 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
     if champion is None:
         raise SuggestionRefused("there is no prompt yet: the first run makes version 1")
     disagreements = [] if choice.from_texts else _disagreements(criterion, champion, by)
-    endpoint = current_endpoint()
-    if endpoint.embedded:
+    spec, at = _judge_model(choice.profile or default_profile())
+    if at.endpoint.startswith("embedded:"):
         raise SuggestionRefused(
             "the embedded demonstration model is too small to draft a prompt: set another endpoint"
         )
@@ -96,7 +95,7 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         notes=tuple(note.text for note in notes),
     )
     return PreparedSuggestion(
-        request=_request(material, endpoint, choice.profile or default_profile()),
+        request=_request(material, spec, at),
         question=version.question,
         base=working.base,
         base_text=working.text,
@@ -235,18 +234,24 @@ def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
     use.save(update_fields=["undone_at"])
 
 
-def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | None) -> Request:
-    """Return a request to the model of the profile's judge, with tokens for prose and the whole prompt."""
+def _judge_model(profile: JudgeProfile | None) -> tuple[JudgeSpec, ModelAt]:
+    """Return the profile's recipe and the model of its judge."""
     if profile is None:
         raise SuggestionRefused("there is no default judge profile to take the model from: add one")
     choice = profile_choice(profile)
+    endpoint = judge_endpoint(choice)
     model = model_of("judge", choice=choice, endpoint=endpoint)
-    takes = model_profile(endpoint=endpoint.id, model=model)
+    return choice, ModelAt(endpoint_of("judge", choice=choice, endpoint=endpoint), model)
+
+
+def _request(material: Material, choice: JudgeSpec, at: ModelAt) -> Request:
+    """Return a request to the model of the profile's judge, with tokens for prose and the whole prompt."""
+    takes = model_profile(endpoint=at.endpoint, model=at.model)
     sampling = default_sampling(
         role="judge",
         profile=takes,
-        endpoint=endpoint.id,
-        model=model,
+        endpoint=at.endpoint,
+        model=at.model,
         temperature=choice.temperatures.get("judge", TEMPERATURE),
         effort=choice.efforts.get("judge", ""),
     )
@@ -254,12 +259,12 @@ def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | Non
         role="reviser",
         step=1,
         messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
-        model=model,
+        model=at.model,
         temperature=sampling.temperature,
         max_tokens=room_for(material.prompt, reasons=bool(takes.reasons)),
         top_p=None,
         seed=None,
-        endpoint=endpoint.id,
+        endpoint=at.endpoint,
         reasoning_effort=sampling.reasoning_effort,
     )
 

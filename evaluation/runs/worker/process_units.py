@@ -12,11 +12,12 @@ from typing import Self
 
 from django.db import InterfaceError, OperationalError
 
-from evaluation.core.types import Chat, Criterion, GroupResult, Model, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Model, ModelAt, Setup
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.current import endpoint_locator
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.endpoints import Endpoint
@@ -65,6 +66,7 @@ class Group:
 class Plan:
     """Everything a worker needs besides the units; loaded once, before the loop starts.
 
+    `endpoint` is the judge's, `others` those that single roles use.
     The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects`, only
     units are taken that were in work when workers died. `began`: units were judged before.
     """
@@ -75,7 +77,7 @@ class Plan:
     criterion_ids: dict[str, int]
     fence_secret: bytes
     endpoint: Endpoint
-    prices: dict[str, Price]
+    prices: dict[ModelAt, Price]
     locate: Callable[[], str] | None
     max_in_flight: int
     timeout: float
@@ -83,18 +85,19 @@ class Plan:
     audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
-    limits: Limits = field(default_factory=Limits)
+    others: tuple[Endpoint, ...] = ()
     broker_url: str = ""
     suspects: bool = False
-    profiles: dict[str, ModelProfile] = field(default_factory=dict)
+    profiles: dict[ModelAt, ModelProfile] = field(default_factory=dict)
     began: bool = False
     reasoning_timeout: float = 0.0
 
     @property
-    def models(self) -> set[str]:
-        """Return every model of the run."""
-        asked = {role.model for group in self.groups.values() for role in group.setup.roles.values()}
-        return asked | ({self.embedding_model} if self.embedding_model else set())
+    def models(self) -> set[ModelAt]:
+        """Return every model of the run, at its endpoint."""
+        asked = {role.at for group in self.groups.values() for role in group.setup.roles.values()}
+        vectors = {ModelAt(self.endpoint.id, self.embedding_model)} if self.embedding_model else set()
+        return asked | vectors
 
     @property
     def embedding_model(self) -> str:
@@ -198,8 +201,12 @@ async def _process(
 async def gateway_open(
     plan: Plan, database: DatabaseThread, *, seconds: float | None = None
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway to a plan's endpoint, limited together with all other users of the endpoint."""
+    """Open the gateway to a plan's endpoints, limited together with all other users of each endpoint."""
     async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+        others = {
+            one.id: await stack.enter_async_context(EndpointClient(one, locate=endpoint_locator(one)))
+            for one in plan.others
+        }
         yield Gateway(
             endpoint=plan.endpoint,
             client=client,
@@ -211,26 +218,31 @@ async def gateway_open(
             budget_usd=plan.budget_usd,
             profiles=plan.profiles,
             reasoning_timeout=plan.reasoning_timeout,
+            others=others,
         )
 
 
-async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
-    """Return each model's throttle; several models share the slots."""
-    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
-    return {
-        model: await stack.enter_async_context(
-            throttle_for(
-                endpoint=plan.endpoint.id,
-                model=model,
-                max_in_flight=plan.max_in_flight,
-                limits=plan.limits,
+async def _throttles(
+    plan: Plan, stack: AsyncExitStack, seconds: float | None
+) -> dict[ModelAt, SharedThrottle]:
+    """Return each model's throttle; the models of one endpoint share its slots."""
+    throttles: dict[ModelAt, SharedThrottle] = {}
+    for endpoint in (plan.endpoint, *plan.others):
+        models = sorted(at for at in plan.models if at.endpoint == endpoint.id)
+        slots = endpoint.slots(plan.max_in_flight)
+        total = asyncio.Semaphore(slots) if len(models) > 1 else None
+        for at in models:
+            throttle = throttle_for(
+                endpoint=at.endpoint,
+                model=at.model,
+                max_in_flight=slots,
+                limits=Limits(endpoint.requests_per_minute, endpoint.tokens_per_minute),
                 broker_url=plan.broker_url,
                 patience=seconds,
                 total=total,
             )
-        )
-        for model in sorted(plan.models)
-    }
+            throttles[at] = await stack.enter_async_context(throttle)
+    return throttles
 
 
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.types import (
+from evaluation.core.types import ModelAt, (
     Article,
     CallUse,
     GroupResult,
@@ -173,7 +173,7 @@ def gateway_of(database: DatabaseThread, throttle: object) -> Gateway:
         endpoint=ELSEWHERE,
         client=EndpointClient(ELSEWHERE),
         database=database,
-        throttles={"judge-model": throttle},  # type: ignore[dict-item]
+        throttles={ModelAt(ELSEWHERE.id, "judge-model"): throttle},  # type: ignore[dict-item]
         prepared=asyncio.Semaphore(4),
         prices={},
         timeout=1.0,
