@@ -154,6 +154,8 @@ SECRET_KEY = secret_key()
 # Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 DEBUG = switch("DEBUG")
+# Hides keys that were entered, also on the debug page.
+DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}

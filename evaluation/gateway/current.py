@@ -17,6 +17,9 @@ from evaluation.gateway.keys import decrypt
 from evaluation.gateway.prices import Price, entered_prices, listed_prices, read_prices
 from evaluation.models.endpoints import ConnectedEndpoint
 
+# Ends the name of the server's own endpoint where endpoints are chosen.
+OWN = " (server)"
+
 
 class EndpointGone(InputProblem):
     """An endpoint that is neither the server's own nor connected, or that is disabled."""
@@ -88,9 +91,21 @@ def endpoint_names() -> dict[str, str]:
     names: dict[str, str] = {}
     with suppress(InputProblem):
         own = current_endpoint()
-        names[own.id] = f"{endpoint_name(own.id)} (server)"
+        names[own.id] = f"{endpoint_name(own.id)}{OWN}"
     rows = ConnectedEndpoint.objects.filter(enabled=True).values_list("address", "name")
     return names | {address: name for address, name in rows if address not in names}
+
+
+def offered_models() -> list[str]:
+    """Return the models that connected endpoints offer, each once, by name; one query."""
+    rows = ConnectedEndpoint.objects.filter(enabled=True).values_list("model_names", flat=True)
+    return sorted({model for names in rows for model in names})
+
+
+def offered_at() -> list[tuple[str, list[ModelAt]]]:
+    """Return the connected endpoints by name, each with the models that it offers; one query."""
+    rows = ConnectedEndpoint.objects.filter(enabled=True)
+    return [(row.name, [ModelAt(row.address, model) for model in row.model_names]) for row in rows]
 
 
 def address_policy() -> AddressPolicy:

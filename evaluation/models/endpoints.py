@@ -25,7 +25,7 @@ class ConnectedEndpoint(models.Model):
     max_in_flight = models.PositiveIntegerField(null=True, blank=True)
     batch = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
-    # The last test of the connection, as evaluation.endpoints.connection gives it.
+    # The last test of the connection, as evaluation.connections.worker gives it.
     test = models.JSONField(null=True, blank=True)
     tested_at = models.DateTimeField(null=True, blank=True)
     tested_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

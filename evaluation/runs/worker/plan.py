@@ -1,6 +1,5 @@
 """Loads what a worker needs for a run: the judge's groups as engines need them, and the endpoint."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -47,19 +46,13 @@ def texts_check(run: Run) -> None:
         raise InputProblem(problem)
 
 
-def judge_endpoints(config: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the endpoints that a judge asks, its own first."""
-    roles = [str(role.get("endpoint", "")) for role in config.get("roles", {}).values()]
-    return [name for name in dict.fromkeys([str(config.get("endpoint", "")), *roles]) if name]
-
-
 def run_endpoints(run: Run) -> list[Endpoint]:
     """Return the endpoints of a run's judge, its own first: one run never mixes the answers of others.
 
     Raises EndpointChanged where one is gone, and KeyUnreadable.
     """
     found = []
-    for endpoint in judge_endpoints(run.judge.config):
+    for endpoint in run.judge.endpoints:
         try:
             found.append(endpoint_at(endpoint))
         except EndpointGone as gone:

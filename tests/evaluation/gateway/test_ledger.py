@@ -11,10 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.types import ModelAt, (
+from evaluation.core.types import (
     Article,
     CallUse,
     GroupResult,
+    ModelAt,
     Passage,
     PromptMessage,
     Request,
