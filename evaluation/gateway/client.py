@@ -38,7 +38,10 @@ class _ReplyCompressed(Exception):
 
 # No connection was made: a refused one, an unknown host name, a failed TLS handshake, a connect time-out.
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-NO_REPLY = (_ReplyTooBig, _ReplyCompressed, httpx2.HTTPError, aiohttp.ClientError, OSError)
+NO_REPLY = (
+    *(_ReplyTooBig, _ReplyCompressed),
+    *(httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError),
+)
 
 
 class _CappedStream(httpx2.AsyncByteStream):

@@ -75,7 +75,8 @@ def test_none_of_twenty_ways_reaches_a_server_on_this_machine(rebound: None) -> 
             try:
                 address = entered_base_url(way.format(port=port), guard=PUBLIC)
             except FieldProblem:
-                assert sent(way.format(port=port), PUBLIC), f"{way} connects, had it been stored"
+                if "@" not in way:  # the HTTP library itself refuses a key beside a user name
+                    assert sent(way.format(port=port), PUBLIC), f"{way} connects, had it been stored"
             else:
                 assert way in NAMES, f"{way} may be entered"
                 assert "this machine itself" in sent(address, PUBLIC)

@@ -13,6 +13,7 @@ from evaluation.models.judges import EndpointModel
 from tests.stub_endpoint import Body, StubEndpoint, StubReply, fixed
 
 pytestmark = pytest.mark.django_db(transaction=True)
+AWAY = StubReply(status=302, headers={"Location": "https://x.test/"})
 KEY = "sk-canary-0123456789abcdef"
 
 
@@ -21,14 +22,14 @@ def connected(address: str, *models: str) -> ConnectedEndpoint:
     return endpoint_connect(choice=choice, by=None)
 
 
-def tested(stub: StubEndpoint, *models: str) -> ConnectionTest:
+def result_of(stub: StubEndpoint, *models: str) -> ConnectionTest:
     return endpoint_test(endpoint=connected(stub.base_url, *models), by=None)
 
 
 def test_it_lists_the_models_and_asks_each_chosen_one() -> None:
     with StubEndpoint(fixed("ready")) as stub:
         stub.models = ["b", "a"]
-        result = tested(stub, "a", "b")
+        result = result_of(stub, "a", "b")
         assert result.ok and result.found == ("a", "b")
         assert [step.what for step in result.steps] == ["Model list", "a", "b"]
         assert {body["model"] for body in stub.requests} == {"a", "b"}
@@ -40,7 +41,7 @@ def test_it_lists_the_models_and_asks_each_chosen_one() -> None:
 def test_the_error_is_the_endpoints_own_text_without_the_key() -> None:
     said = f'{{"error": {{"message": "Incorrect API key provided: {KEY}. <b>See</b> {KEY[4:20]}"}}}}'
     with StubEndpoint(lambda body: StubReply(status=401, raw=said.encode())) as stub:
-        result = tested(stub)
+        result = result_of(stub)
     step = result.steps[-1]
     assert not result.ok
     assert step.error.startswith(
@@ -55,7 +56,7 @@ def test_a_model_that_is_gone_names_those_that_are_there() -> None:
     gone = json.dumps({"error": {"message": "The model `m` does not exist."}}).encode()
     with StubEndpoint(lambda body: StubReply(status=404, raw=gone)) as stub:
         stub.models = ["small-3"]
-        step = tested(stub).steps[-1]
+        step = result_of(stub).steps[-1]
     assert step.error == f"HTTP 404 Not Found: {gone.decode()}"
     assert step.advice == "Choose a model that it lists, such as small-3."
 
@@ -69,7 +70,7 @@ def test_a_refused_parameter_is_learned_and_left_out() -> None:
         return StubReply("ready")
 
     with StubEndpoint(answer) as stub:
-        assert tested(stub).ok
+        assert result_of(stub).ok
     assert EndpointModel.objects.get().learned == {"token_limit": "max_completion_tokens"}
 
 
@@ -92,7 +93,7 @@ def test_a_refused_parameter_is_learned_and_left_out() -> None:
 )
 def test_every_error_says_what_to_do(reply: StubReply, error: str, advice: str) -> None:
     with StubEndpoint(lambda body: reply) as stub:
-        step = tested(stub).steps[-1]
+        step = result_of(stub).steps[-1]
     assert not step.ok and error in step.error and advice in step.advice
 
 
@@ -114,5 +115,5 @@ def test_an_address_that_is_not_allowed_any_more_is_not_dialled(settings: Settin
 
 def test_an_endpoint_without_a_list_works_if_its_models_do() -> None:
     with StubEndpoint(fixed("ready")) as stub:
-        result = tested(stub)
+        result = result_of(stub)
     assert result.ok and not result.found and not result.steps[0].ok
