@@ -72,7 +72,7 @@ class StartForm(forms.Form):
     model_at = forms.ChoiceField(
         required=False,
         label="Model",
-        help_text="Another one answers for every role, the formatter included.",
+        help_text="Another one answers for every role.",
     )
     budget_usd = forms.DecimalField(
         required=False,
