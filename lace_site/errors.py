@@ -1,6 +1,7 @@
 """The answers to errors that no view handles, and what reports of them hide."""
 
 import sys
+from collections.abc import ItemsView
 from types import FrameType
 from typing import Any
 
@@ -57,8 +58,8 @@ class KeysHidden(SafeExceptionReporterFilter):
 
     def get_traceback_frame_variables(
         self, request: HttpRequest | None, tb_frame: FrameType
-    ) -> list[tuple[str, Any]]:
+    ) -> ItemsView[str, Any]:
         """Return a frame's variables, hidden where the request is marked."""
         if getattr(request, "sensitive_post_parameters", None):
-            return [(name, self.cleansed_substitute) for name in tb_frame.f_locals]
-        return list(super().get_traceback_frame_variables(request, tb_frame))
+            return dict.fromkeys(tb_frame.f_locals, self.cleansed_substitute).items()
+        return super().get_traceback_frame_variables(request, tb_frame)

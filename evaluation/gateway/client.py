@@ -101,7 +101,7 @@ class EndpointClient:
     def _client(self) -> httpx2.AsyncClient:
         from openai import DefaultAioHttpClient  # here: takes a second, and pages never call a model
 
-        guard, options = self.endpoint.guard, {}
+        guard, transport = self.endpoint.guard, None
         if guard is not None:
             from openai._vendor.httpx_aiohttp import AiohttpTransport
 
@@ -109,14 +109,13 @@ class EndpointClient:
             transport.client = partial(
                 guarded_session, guard, limit=self._max_connections, ssl=transport.ssl_context
             )
-            options = {"transport": transport}
         return DefaultAioHttpClient(
             follow_redirects=False,
             # A proxy from the environment cannot reach loopback, and would resolve a guarded host itself.
             trust_env=not self.endpoint.embedded and guard is None,
             limits=httpx2.Limits(max_connections=self._max_connections),
             event_hooks={"response": [_cap_reply]},
-            **options,
+            transport=transport,
         )
 
     async def __aexit__(

@@ -131,7 +131,7 @@ def prices_at(models: Iterable[ModelAt]) -> dict[ModelAt, Price]:
     entered = {row.address: entered_prices(row.prices, source=row.name) for row in rows}
     with suppress(InputProblem):
         entered.pop(current_endpoint().id, None)
-    found = {}
+    found: dict[ModelAt, Price] = {}
     for endpoint in {at.endpoint for at in asked}:
         own = entered[endpoint] if endpoint in entered else price_file()
         named = {at.model for at in asked if at.endpoint == endpoint}

@@ -53,8 +53,8 @@ def debate(address: str) -> JudgeSpec:
     """The advocates at this endpoint, the judge and the formatter at the server's own."""
     return JudgeSpec(
         "debate",
-        endpoints=dict.fromkeys(ADVOCATES, address),  # type: ignore[arg-type]
-        models=dict.fromkeys(ADVOCATES, "office-model"),  # type: ignore[arg-type]
+        endpoints=dict.fromkeys(ADVOCATES, address),
+        models=dict.fromkeys(ADVOCATES, "office-model"),
     )
 
 
@@ -84,7 +84,7 @@ def test_the_fingerprint_holds_the_endpoints_of_the_roles(settings: Settings) ->
     chat_set = workspace()
     criteria = list(Criterion.objects.select_related("dimension"))
     with answering(settings, always(True)), endpoint(always(True)) as (_, address):
-        plain = JudgeSpec("debate", models=dict.fromkeys(ADVOCATES, "office-model"))  # type: ignore[arg-type]
+        plain = JudgeSpec("debate", models=dict.fromkeys(ADVOCATES, "office-model"))
         judges = [
             judge_ensure(choice=choice, criteria=criteria, endpoint=judge_endpoint(choice), by=None)
             for choice in (plain, debate(address), debate(address))
