@@ -67,6 +67,7 @@ class Plan:
     """Everything a worker needs besides the units; loaded once, before the loop starts.
 
     `endpoint` is the judge's, `others` those that single roles use.
+
     The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects`, only
     units are taken that were in work when workers died. `began`: units were judged before.
     """
