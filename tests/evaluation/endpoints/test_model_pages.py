@@ -50,7 +50,7 @@ def test_the_list_shows_models_in_use_with_profile_price_and_source(settings: Se
     openai(settings)
     profile_save(name="Strong", choice=JudgeSpec("direct", model="o3"), profile=None)
     text = text_of(lead, "/models/")
-    assert "o3 never yes max_completion_tokens 200,000 json_schema $2.00 $8.00 genai-prices" in text
+    assert "o3 Test o3 yes max_completion_tokens 200,000 json_schema $2.00 $8.00 genai-prices" in text
     assert "Strong: First pass" in text
     assert "gpt-4.1-mini" in text and "Strong: Formatter" in text
 
