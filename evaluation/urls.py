@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from evaluation.connections import views as connections
 from evaluation.endpoints import views as endpoints
 from evaluation.judges import views as profiles
 from evaluation.runs.views import runs, starts
@@ -13,7 +14,11 @@ urlpatterns = [
     path("profiles/<int:profile_id>/", profiles.profile_detail, name="profile_detail"),
     path("profiles/<int:profile_id>/edit/", profiles.profile_edit, name="profile_edit"),
     path("profiles/<int:profile_id>/<str:act>/", profiles.profile_act, name="profile_act"),
-    path("models/", endpoints.model_list, name="model_list"),
+    path("models/", connections.endpoint_list, name="endpoint_list"),
+    path("models/endpoints/new/", connections.endpoint_new, name="endpoint_new"),
+    path("models/endpoints/<int:endpoint_id>/", connections.endpoint_detail, name="endpoint_detail"),
+    path("models/endpoints/<int:endpoint_id>/edit/", connections.endpoint_edit, name="endpoint_edit"),
+    path("models/endpoints/<int:endpoint_id>/<str:act>/", connections.endpoint_act, name="endpoint_act"),
     path("models/test/", endpoints.model_test, name="model_test"),
     path("models/<int:model_id>/", endpoints.model_detail, name="model_detail"),
     path("models/<int:model_id>/<str:act>/", endpoints.model_act, name="model_act"),

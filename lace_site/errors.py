@@ -1,9 +1,13 @@
-"""The answers to errors that no view handles: trouble with the database by name, else a plain 500."""
+"""The answers to errors that no view handles, and what reports of them hide."""
 
 import sys
+from collections.abc import ItemsView
+from types import FrameType
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.csrf import requires_csrf_token
 
 from common.database import RETRY_SECONDS, DatabaseTrouble, database_trouble
@@ -39,3 +43,23 @@ def _as_page(trouble: DatabaseTrouble | None) -> HttpResponse:
     if trouble is None:
         return HttpResponse(render_to_string("500.html"), status=500)
     return HttpResponse(render_to_string("503.html", {"trouble": trouble}), status=503)
+
+
+class KeysHidden(SafeExceptionReporterFilter):
+    """Keep keys out of error reports, also of Django's debug page.
+
+    Where a view marks a field of its form as sensitive, neither the form nor any local variable is shown:
+    the key could be in all of them.
+    """
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        """Return whether to hide what is marked: always."""
+        return True
+
+    def get_traceback_frame_variables(
+        self, request: HttpRequest | None, tb_frame: FrameType
+    ) -> ItemsView[str, Any]:
+        """Return a frame's variables, hidden where the request is marked."""
+        if getattr(request, "sensitive_post_parameters", None):
+            return dict.fromkeys(tb_frame.f_locals, self.cleansed_substitute).items()
+        return super().get_traceback_frame_variables(request, tb_frame)

@@ -103,7 +103,7 @@ ENTRIES: Entries = (
         "Runs",
         "evaluation:run_list",
         "labeling.see_judge",
-        ("evaluation:run", "evaluation:profile", "evaluation:model"),
+        ("evaluation:run", "evaluation:profile", "evaluation:model", "evaluation:endpoint"),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )

@@ -5,11 +5,13 @@ import re
 import secrets
 import tomllib
 from hashlib import sha256
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
+from cryptography.fernet import Fernet
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -63,6 +65,29 @@ def time_zone() -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ImproperlyConfigured(f"TIME_ZONE names no time zone: {name!r}") from error
     return name
+
+
+def networks(name: str) -> list[str]:
+    """Return the networks that a setting lists, such as 10.0.0.0/8,192.168.0.0/16."""
+    texts = [text.strip() for text in env.list(name, default=[]) if text.strip()]
+    for text in texts:
+        try:
+            ip_network(text)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} lists no network: {error}") from error
+    return texts
+
+
+def fernet_keys(name: str) -> list[str]:
+    """Return the encryption keys that a setting lists."""
+    keys = [key.strip() for key in env.list(name, default=[]) if key.strip()]
+    for number, key in enumerate(keys, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            problem = f"{name}: key {number} must be 32 bytes in URL-safe Base64"
+            raise ImproperlyConfigured(problem) from None
+    return keys
 
 
 def secret_key() -> str:
@@ -145,6 +170,8 @@ LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR 
 # Archives of the whole workspace; web servers and workers share the folder.
 LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
 DEBUG = switch("DEBUG")
+# Hides keys that were entered, also on the debug page.
+DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
@@ -377,6 +404,13 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
+# Encrypt the keys of connected endpoints, the first one new ones; without any, a key in this file does.
+LACE_ENDPOINT_KEYS = fernet_keys("LACE_ENDPOINT_KEYS")
+LACE_ENDPOINT_KEY_FILE = VAR_DIR / "keys" / "endpoints.key"
+# Private networks that the addresses of connected endpoints may lead to.
+LACE_ENDPOINT_NETWORKS = networks("LACE_ENDPOINT_NETWORKS")
+# Served to this machine alone: such endpoints may then be on this machine, too.
+LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")

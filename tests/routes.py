@@ -294,7 +294,22 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:profile_detail": LOOK,
     "evaluation:profile_edit": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_act": (post(LEADS, act="duplicate"),),
-    "evaluation:model_list": LOOK,
+    "evaluation:endpoint_list": (get(LEADS),),
+    "evaluation:endpoint_new": (
+        get(LEADS),
+        post(LEADS, {"name": "New", "address": "https://new.test/v1", "api_key": "k"}),
+    ),
+    "evaluation:endpoint_detail": (get(LEADS),),
+    "evaluation:endpoint_edit": (
+        get(LEADS),
+        post(LEADS, {"name": "Office", "address": "https://office.test/v1"}),
+    ),
+    "evaluation:endpoint_act": (
+        post(LEADS, act="disable"),
+        post(LEADS, act="enable"),
+        post(LEADS, {"model": "m"}, act="offer"),
+        post(LEADS, act="remove"),
+    ),
     "evaluation:model_test": (post(LEADS, {"model": "m"}),),
     "evaluation:model_detail": LOOK,
     "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget"), post(LEADS, act="cancel")),

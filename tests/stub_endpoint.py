@@ -16,6 +16,7 @@ Body = dict[str, Any]
 Truth = Mapping[str, Mapping[str, bool | None]]
 
 EMBEDDINGS = "/v1/embeddings"
+MODELS = "/v1/models"
 
 _CASE = re.compile(r"\bcase ([\w.-]*\w)")
 _FENCE_LINE = re.compile(r"^<<.*$", re.MULTILINE)
@@ -60,6 +61,8 @@ class StubEndpoint:
         self.answer = answer
         # The vector of a text, or the reply to a request for vectors; None: the endpoint has no /embeddings.
         self.embed: Callable[[str], Sequence[float] | StubReply] | None = None
+        # The names that /models lists, or the reply to it; None: the endpoint has no list.
+        self.models: Sequence[str] | StubReply | None = None
         self.most_in_flight = 0
         self.base_url = ""
         self._in_flight = 0
@@ -90,7 +93,7 @@ class StubEndpoint:
     @property
     def requests(self) -> list[Body]:
         """The bodies received so far, in order, without requests for vectors."""
-        return [request.body for request in self.seen if request.path != EMBEDDINGS]
+        return [request.body for request in self.seen if request.path not in (EMBEDDINGS, MODELS)]
 
     @property
     def embedded(self) -> list[str]:
@@ -131,6 +134,8 @@ class StubEndpoint:
     async def _reply(self, request: web.Request, body: Body) -> web.Response:
         if request.path == EMBEDDINGS and self.embed is not None:
             return _vectors(body, self.embed)
+        if request.path == MODELS and self.models is not None:
+            return _listed(self.models)
         if request.path != "/v1/chat/completions":
             return web.json_response({"error": {"message": "no such path", "type": "not_found"}}, status=404)
         try:
@@ -146,6 +151,12 @@ class StubEndpoint:
         content = _completion(body, reply) if reply.raw is None else reply.raw
         headers = {"Content-Type": "application/json", **reply.headers}
         return web.Response(body=content, status=reply.status, headers=headers)
+
+
+def _listed(models: Sequence[str] | StubReply) -> web.Response:
+    if isinstance(models, StubReply):
+        return web.Response(body=models.raw or b"", status=models.status, headers=models.headers)
+    return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in models]})
 
 
 def _vectors(body: Body, embed: Callable[[str], Sequence[float] | StubReply]) -> web.Response:

@@ -17,6 +17,7 @@ from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
 from common.models import Comment, InboxItem
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
@@ -180,6 +181,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "chat_number": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
         "model_id": EndpointModel.objects.get().pk,
+        "endpoint_id": ConnectedEndpoint.objects.get().pk,
         "rater_id": other.pk,
         "rater_account": users["rater"].pk,
         "user_id": users["lead"].pk,
@@ -381,6 +383,7 @@ def give_away_judge(desk: Desk) -> Run:
         _prompts(criterion)
     JudgeProfile.objects.create(name=f"{CANARY}-profile", config={"model": f"{CANARY}-model"})
     EndpointModel.objects.create(endpoint="https://api.test/v1", model=f"{CANARY}-model")
+    ConnectedEndpoint.objects.create(name=f"{CANARY}-endpoint", address="https://office.test/v1")
     return run
 
 

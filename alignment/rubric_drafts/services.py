@@ -7,13 +7,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.rubric_drafts import CriterionDraft
-from alignment.prompts.suggestions.services import request_json, writing_request
+from alignment.prompts.suggestions.services import judge_model, request_json, writing_request
 from alignment.rubric_drafts.core import TIERS, draft_messages, room_for_definition
 from alignment.rubric_drafts.queries import draft_material, open_draft
 from alignment.rubric_drafts.worker import DRAFTS
 from common.problems import InputProblem
 from evaluation.core.types import Request
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.runs.worker.single_calls import question_key
@@ -48,11 +47,7 @@ def draft_prepare(choice: DraftChoice) -> Request:
         raise DraftRefused(f"the question is longer than {LONGEST_QUESTION:,} characters")
     if choice.tier not in TIERS:
         raise DraftRefused("choose a tier")
-    endpoint = current_endpoint()
-    if endpoint.embedded:
-        raise DraftRefused(
-            "the embedded demonstration model is too small to draft a definition: connect another model"
-        )
+    spec, at = judge_model(default_profile())
     material = draft_material(
         rubric=choice.rubric,
         criterion=choice.criterion,
@@ -65,8 +60,8 @@ def draft_prepare(choice: DraftChoice) -> Request:
         role="definer",
         messages=draft_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
         room=room_for_definition,
-        endpoint=endpoint,
-        profile=default_profile(),
+        choice=spec,
+        at=at,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,13 @@ class Criterion:
     examples: tuple[Example, ...] = ()
 
 
+class ModelAt(NamedTuple):
+    """A model at an endpoint (its id): prices, limits and what it takes differ from one to another."""
+
+    endpoint: str
+    model: str
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """Which model a role uses and how; limits are tokens of the answer."""
@@ -99,6 +106,11 @@ class Sampling:
     reasoning_effort: str | None = None
     logprobs: bool = False
     extra: Mapping[str, Any] | None = None  # further fields of the request, by their names at the endpoint
+
+    @property
+    def at(self) -> ModelAt:
+        """Return the model with its endpoint."""
+        return ModelAt(self.endpoint, self.model)
 
     def room(self, n: int) -> int:
         """Return the token limit of a call that answers `n` criteria.
@@ -194,6 +206,11 @@ class Request:
     extra: Mapping[str, Any] | None = None
     sample: int = 0
     window: int = 0
+
+    @property
+    def at(self) -> ModelAt:
+        """Return the model with its endpoint."""
+        return ModelAt(self.endpoint, self.model)
 
 
 @dataclass(frozen=True, slots=True)

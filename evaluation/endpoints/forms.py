@@ -84,6 +84,7 @@ class NameForm(forms.Form):
     """The name of a model to add to the list."""
 
     model = forms.CharField(max_length=200, label="Model", help_text="As the endpoint names it.")
+    endpoint = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
 
 
 def _field(name: str) -> forms.Field:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from evaluation.core.types import ModelAt
 from evaluation.endpoints.core.known_models import known_profile
 from evaluation.endpoints.core.profile import FIELDS, ModelProfile, Source, merged
 from evaluation.models.judges import EndpointModel
@@ -19,6 +20,16 @@ def model_profiles(*, endpoint: str, models: Iterable[str], learned: bool = True
     rows = EndpointModel.objects.filter(endpoint=endpoint, model__in=set(models))
     by_model = {row.model: row for row in rows}
     return {model: _profile(endpoint, model, by_model.get(model), learned=learned) for model in models}
+
+
+def profiles_at(models: Iterable[ModelAt], *, learned: bool = True) -> dict[ModelAt, ModelProfile]:
+    """Return what each model takes at its endpoint; one query. `learned` as for `model_profiles`."""
+    asked = set(models)
+    rows = EndpointModel.objects.filter(
+        endpoint__in={at.endpoint for at in asked}, model__in={at.model for at in asked}
+    )
+    found = {ModelAt(row.endpoint, row.model): row for row in rows}
+    return {at: _profile(at.endpoint, at.model, found.get(at), learned=learned) for at in asked}
 
 
 def model_profile(*, endpoint: str, model: str) -> ModelProfile:

@@ -1,4 +1,4 @@
-"""Models: what each takes, what the workspace sets, and the model test."""
+"""A model: what it takes, what the workspace sets, and the model test."""
 
 from collections.abc import Callable
 from typing import cast
@@ -13,39 +13,31 @@ from common.problems import InputProblem
 from evaluation.endpoints.forms import LABELS, ModelForm, NameForm
 from evaluation.endpoints.queries import model_profile
 from evaluation.endpoints.services import model_forget, model_set
-from evaluation.gateway.current import current_endpoint
-from evaluation.model_tests.queries import model_price, model_rows, profile_fields
+from evaluation.gateway.current import endpoint_names
+from evaluation.model_tests.queries import model_price, profile_fields
 from evaluation.model_tests.services import model_test_cancel, model_test_start
 from evaluation.model_tests.worker import STEPS
 from evaluation.models.judges import EndpointModel
 from labeling.models.people import User
 
 
-@permission_or_404("labeling.see_judge")
-@require_safe
-def model_list(request: HttpRequest) -> HttpResponse:
-    """Show every model in use or known, with the endpoint in the settings first."""
-    try:
-        endpoint = current_endpoint()
-        context = {"rows": model_rows(endpoint), "endpoint": endpoint, "form": NameForm()}
-    except InputProblem as problem:
-        context = {"problem": str(problem)}
-    return render(request, "evaluation/endpoints/model_list.html", context)
-
-
 @permission_or_404("labeling.start_runs")
 @require_POST
 def model_test(request: HttpRequest) -> HttpResponse:
-    """Start the test of a model of the endpoint in the settings, and show its page."""
+    """Start the test of a model, of the server's own endpoint if none is named, and show its page."""
     form = NameForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Enter the model's name, 200 characters at most.")
-        return redirect("evaluation:model_list")
+        return redirect("evaluation:endpoint_list")
     try:
-        row = model_test_start(model=form.cleaned_data["model"], by=cast(User, request.user))
+        row = model_test_start(
+            model=form.cleaned_data["model"],
+            by=cast(User, request.user),
+            endpoint=form.cleaned_data["endpoint"],
+        )
     except InputProblem as problem:
         messages.error(request, f"Not tested: {problem}.")
-        return redirect("evaluation:model_list")
+        return redirect("evaluation:endpoint_list")
     return redirect("evaluation:model_detail", row.pk)
 
 
@@ -116,13 +108,5 @@ def _test_context(row: EndpointModel) -> dict[str, object]:
         "testing": row.testing,
         "steps": STEPS,
         "seconds_left": row.test_seconds_left(STEPS),
-        "here": _is_current(row),
+        "here": row.endpoint in endpoint_names(),
     }
-
-
-def _is_current(row: EndpointModel) -> bool:
-    """Return whether the settings name the model's endpoint, so that it can be tested."""
-    try:
-        return row.endpoint == current_endpoint().id
-    except InputProblem:
-        return False

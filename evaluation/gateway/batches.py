@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Literal, Self
 
 import httpx2
 
+from evaluation.gateway.addresses import guarded_transport
 from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 from evaluation.gateway.throttle import EndpointDown
@@ -77,6 +78,7 @@ class BatchClient:
             params=httpx2.QueryParams(endpoint.query),
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
             follow_redirects=False,
+            transport=guarded_transport(endpoint.guard) if endpoint.guard else None,
         )
 
     def __enter__(self) -> Self:

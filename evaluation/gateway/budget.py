@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from common.problems import OPERATOR, InputProblem
 from evaluation.core.tokens import tokens_at_most
-from evaluation.core.types import Request
+from evaluation.core.types import ModelAt, Request
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.prices import PRICE_SETTING, Price, highest_cost
 from evaluation.gateway.replies import Kind
@@ -43,12 +43,15 @@ def budget_reached(budget: Decimal) -> str:
     return f"{BUDGET_REACHED} ${budget.normalize():f} is reached"
 
 
-def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Mapping[str, Price]) -> None:
+def budget_check(
+    *, budget: Decimal | None, models: Collection[ModelAt], prices: Mapping[ModelAt, Price]
+) -> None:
     """Refuse a budget if a model's price is unknown; raises InputProblem."""
-    unknown = sorted(set(models) - set(prices))
+    unknown = sorted(at.model for at in set(models) - set(prices))
     if budget is not None and unknown:
         raise InputProblem(
-            f"a budget needs a price for {unknown[0]!r}: {OPERATOR} can add it to the price file",
+            f"a budget needs a price for {unknown[0]!r}: "
+            f"{OPERATOR} can add it to the price file, a lead to an endpoint that is connected",
             settings=(PRICE_SETTING,),
         )
 
@@ -71,12 +74,12 @@ def token_limit(request: Request, profile: ModelProfile | None) -> int:
 
 
 def worst_cost(
-    request: Request, prices: Mapping[str, Price], *, profile: ModelProfile | None = None
+    request: Request, prices: Mapping[ModelAt, Price], *, profile: ModelProfile | None = None
 ) -> Decimal | None:
     """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
     return highest_cost(
         prices=prices,
-        model=request.model,
+        model=request.at,
         prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=token_limit(request, profile),
     )

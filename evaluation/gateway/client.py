@@ -5,12 +5,14 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import aiohttp
 import httpx2
 
+from evaluation.gateway.addresses import AddressRefused, guarded_session
 from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 
@@ -36,7 +38,10 @@ class _ReplyCompressed(Exception):
 
 # No connection was made: a refused one, an unknown host name, a failed TLS handshake, a connect time-out.
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-_NO_REPLY = (_ReplyTooBig, _ReplyCompressed, httpx2.HTTPError, aiohttp.ClientError, OSError)
+NO_REPLY = (
+    *(_ReplyTooBig, _ReplyCompressed),
+    *(httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError),
+)
 
 
 class _CappedStream(httpx2.AsyncByteStream):
@@ -76,7 +81,7 @@ class EndpointClient:
     def __init__(
         self, endpoint: Endpoint, *, max_connections: int = 1000, locate: Callable[[], str] | None = None
     ) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._max_connections = max_connections
         self._locate = locate
         self._http: httpx2.AsyncClient | None = None
@@ -85,20 +90,33 @@ class EndpointClient:
         self._headers = httpx2.Headers(headers | endpoint.headers)
 
     async def __aenter__(self) -> Self:
-        from openai import DefaultAioHttpClient  # here: takes a second, and pages never call a model
-
         # The SDK's transport is bound to the running loop, so it is made here and not in __init__.
-        base_url = self._endpoint.base_url
+        base_url = self.endpoint.base_url
         if not base_url and self._locate:
             base_url = await asyncio.to_thread(self._locate)
         self._aim(base_url)
-        self._http = DefaultAioHttpClient(
+        self._http = self._client()
+        return self
+
+    def _client(self) -> httpx2.AsyncClient:
+        from openai import DefaultAioHttpClient  # here: takes a second, and pages never call a model
+
+        guard, transport = self.endpoint.guard, None
+        if guard is not None:
+            from openai._vendor.httpx_aiohttp import AiohttpTransport
+
+            transport = AiohttpTransport(trust_env=False)
+            transport.client = partial(
+                guarded_session, guard, limit=self._max_connections, ssl=transport.ssl_context
+            )
+        return DefaultAioHttpClient(
             follow_redirects=False,
-            trust_env=not self._endpoint.embedded,  # a proxy from the environment cannot reach loopback
+            # A proxy from the environment cannot reach loopback, and would resolve a guarded host itself.
+            trust_env=not self.endpoint.embedded and guard is None,
             limits=httpx2.Limits(max_connections=self._max_connections),
             event_hooks={"response": [_cap_reply]},
+            transport=transport,
         )
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -126,25 +144,32 @@ class EndpointClient:
         try:
             async with asyncio.timeout(timeout):
                 response = await self._post(body, timeout, path)
-        except _NO_REPLY as error:
-            return _no_reply(error, timeout)
+        except NO_REPLY as error:
+            return no_reply(error, timeout)
         return read(
             status=response.status_code,
             headers=response.headers,
             content=response.content,
-            secret=self._endpoint.api_key,
+            secret=self.endpoint.api_key,
         )
 
     async def _post(self, body: dict[str, Any], timeout: float, path: str) -> httpx2.Response:
-        if self._http is None:
-            raise RuntimeError("EndpointClient is used outside its `async with` block")
         # Uses the transport directly: the SDK's work around a request takes as long as the request itself,
         # and every status is read here.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return await self.request("POST", path, timeout=timeout, content=content)
+
+    async def request(
+        self, method: str, path: str, *, timeout: float, content: bytes | None = None
+    ) -> httpx2.Response:
+        """Return the endpoint's reply as it is; raises what the transport raises (see `no_reply`)."""
+        if self._http is None:
+            raise RuntimeError("EndpointClient is used outside its `async with` block")
         request = httpx2.Request(
-            "POST",
-            httpx2.URL(self._endpoint.url(path, base_url=self._base_url)),
+            method,
+            httpx2.URL(self.endpoint.url(path, base_url=self._base_url)),
             headers=self._headers,
-            content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+            content=content,
             extensions={"timeout": httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)).as_dict()},
         )
         return await self._http.send(request)
@@ -159,9 +184,12 @@ class EndpointClient:
             return  # the outcome already says that the endpoint cannot be reached
 
 
-def _no_reply(error: BaseException, timeout: float) -> Outcome:
+def no_reply(error: BaseException, timeout: float) -> Outcome:
+    """Return the outcome of a request whose reply never came, or is not read."""
     if isinstance(error, _ReplyTooBig):
         return Outcome(kind="too_big", status=None, error=f"the reply is over {MAX_REPLY_BYTES:,} bytes")
+    if (refused := _cause(error, AddressRefused)) is not None:
+        return Outcome(kind="redirect", status=None, error=f"not connected: {refused}", sent=False)
     if isinstance(error, _ReplyCompressed):
         return Outcome(kind="not_json", status=None, error="the reply is compressed, which was not asked for")
     if (unsent := _cause(error, _NEVER_SENT)) is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.tokens import CHARS_A_TOKEN
-from evaluation.core.types import PromptMessage, Request, Vector
+from evaluation.core.types import ModelAt, PromptMessage, Request, Vector
 from evaluation.gateway.budget import BudgetReached, worst_cost
 from evaluation.gateway.ledger import Ask, Ended, OpenedCall, call_key, storable
 from evaluation.gateway.model import ASKED_ELSEWHERE_SECONDS, Gateway, GatewayModel, reply_state
@@ -171,7 +171,10 @@ class Embeddings:
         self, ask: Ask, opened: OpenedCall, texts: Mapping[str, str], attempt: int
     ) -> tuple[Outcome, float | None]:
         """Send one request in its slot; return its outcome, and the seconds to wait before the next one."""
-        gateway, throttle = self._gateway, self._gateway.throttles[self._model]
+        gateway, throttle = (
+            self._gateway,
+            self._gateway.throttles[ModelAt(self._gateway.endpoint.id, self._model)],
+        )
         try:
             await throttle.enter(tokens=sum(map(len, texts.values())) // CHARS_A_TOKEN)
         except BaseException:
@@ -234,7 +237,7 @@ class Embeddings:
             return Decimal(0)
         return cost(
             prices=self._gateway.prices,
-            model=self._model,
+            model=ModelAt(self._gateway.endpoint.id, self._model),
             prompt_tokens=outcome.prompt_tokens,
             completion_tokens=outcome.completion_tokens,
             cached_tokens=None,

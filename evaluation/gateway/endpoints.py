@@ -1,13 +1,16 @@
-"""Resolves which endpoint answers: the one in the settings, or the embedded model."""
+"""What an endpoint is: the one in the settings, the embedded model, or one that a lead connected."""
 
 import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
-from common.problems import OPERATOR, InputProblem
+from common.problems import OPERATOR, FieldProblem, InputProblem
+from evaluation.gateway.addresses import AddressPolicy
 from evaluation.gateway.embedded import model_sha256
+from evaluation.gateway.keys import Secret
 
 MAX_REPLY_BYTES = 1_000_000
+LONGEST_ADDRESS = 200
 CONNECT_TIMEOUT = 10.0  # seconds
 # The simulated judge of demo workspaces, in place of a base URL.
 SIMULATED = "simulated:"
@@ -30,7 +33,9 @@ class Endpoint:
     `id` is part of every call's content address: the normalised base URL, or `embedded:` + SHA-256 of the
     GGUF, never the embedded server's changing port. `base_url` is empty for the embedded model; callers get
     it from `embedded.ensure_running`. `query` follows every path: Azure's classic addresses name a version
-    of the API there.
+    of the API there. `name` is empty for the server's own endpoint, else the one that a lead gave; such an
+    endpoint has a `guard`, which says where its address may lead. `models` are those that it offers, the
+    default first; empty leaves it to the settings. The limits hold for all workers together.
     """
 
     id: str
@@ -38,6 +43,18 @@ class Endpoint:
     api_key: str = field(repr=False)
     embedded: bool
     query: str = ""
+    name: str = ""
+    guard: AddressPolicy | None = None
+    models: tuple[str, ...] = ()
+    batch: bool = True
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_in_flight: int | None = None
+
+    def slots(self, most: int) -> int:
+        """Return how many requests of a process that has `most` slots may be in flight here."""
+        # The embedded server has one slot: a second call in flight would only wait there.
+        return 1 if self.embedded else min(most, self.max_in_flight or most)
 
     @property
     def simulated(self) -> bool:
@@ -50,7 +67,7 @@ class Endpoint:
         if not self.api_key:
             return {}
         # Azure's classic addresses take a key in a header of its own; a Bearer token is another thing there.
-        return {"api-key": self.api_key} if self.query else {"Authorization": f"Bearer {self.api_key}"}
+        return {"api-key": str(self.api_key)} if self.query else {"Authorization": f"Bearer {self.api_key}"}
 
     def url(self, path: str, *, base_url: str = "") -> str:
         """Return the address of a path, such as /chat/completions."""
@@ -70,7 +87,7 @@ def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
     if query and not _API_VERSION.fullmatch(query):
         raise _bad_address("may hold ?api-version=… after its path, and no other ?")
     url = normalise_base_url(address)
-    return Endpoint(id=url, base_url=url, api_key=key, embedded=False, query=query)
+    return Endpoint(id=url, base_url=url, api_key=Secret(key), embedded=False, query=query)
 
 
 def endpoint_name(endpoint: str) -> str:
@@ -94,36 +111,72 @@ def normalise_base_url(url: str) -> str:
     >>> normalise_base_url("HTTP://LocalHost:80/v1/")
     'http://localhost/v1'
     """
+    parts = _parts(url)
+    if isinstance(parts, str):
+        raise _bad_address(parts)
+    return _spelled(parts)
+
+
+def entered_base_url(url: str, *, guard: AddressPolicy) -> str:
+    """Return one spelling of a base URL that a lead entered. Raises FieldProblem for one that is not allowed.
+
+    Examples
+    --------
+    >>> entered_base_url("https://api.openai.com/v1/", guard=AddressPolicy())
+    'https://api.openai.com/v1'
+    """
+    parts = _parts(url.strip())
+    problem = parts if isinstance(parts, str) else ""
+    if isinstance(parts, str) or (problem := guard.host_problem(parts.hostname or "")):
+        raise FieldProblem("address", problem)
+    if len(spelled := _spelled(parts)) > LONGEST_ADDRESS:
+        raise FieldProblem("address", f"must have at most {LONGEST_ADDRESS} characters")
+    return spelled
+
+
+def _parts(url: str) -> SplitResult | str:
+    """Return the parts of a usable address, or what is wrong with it."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise _bad_address("is not a web address") from None
-    _check_parts(parts)
+        return "is not a web address"
+    if port == 0:
+        return "must not name port 0"
+    return _parts_problem(parts) or parts
+
+
+def _spelled(parts: SplitResult) -> str:
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
-    shown_port = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{host}{shown_port}{parts.path.rstrip('/')}"
+    port = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
 def _bad_address(problem: str) -> EndpointError:
     return EndpointError(f"the endpoint's address {problem}", setting="OPENAI_BASE_URL")
 
 
-def _check_parts(parts: SplitResult) -> None:
+def _parts_problem(parts: SplitResult) -> str:
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise _bad_address("must start with http:// or https:// and name a host")
+        return "must start with http:// or https:// and name a host"
     if parts.username is not None or parts.password is not None:
-        raise _bad_address("must not hold a user name or password; the key has its own setting")
+        return "must not hold a user name or password; the key has its own setting"
     if parts.query or parts.fragment:
-        raise _bad_address("must end with its path, without ? and #")
-    if any(not 33 <= ord(character) < 127 for character in parts.geturl()):
-        raise _bad_address("holds a space or a character that is not ASCII")
+        return "must end with its path, without ? and #"
+    if unprintable(parts.geturl()):
+        return "holds a space or a character that is not ASCII"
+    return ""
 
 
 def _checked_key(key: str) -> str:
     # NB: an unprintable key would fail deep inside the HTTP library, with the key in the traceback.
-    if any(not 33 <= ord(character) < 127 for character in key):
+    if unprintable(key):
         problem = "the endpoint's key holds a space, a line break or a character that is not ASCII"
         raise EndpointError(problem, setting="OPENAI_API_KEY")
     return key
+
+
+def unprintable(text: str) -> bool:
+    """Return whether a text holds a space or a character that a header or an address cannot hold."""
+    return any(not 33 <= ord(character) < 127 for character in text)

@@ -10,7 +10,7 @@ from typing import Any
 from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.tokens import CHARS_A_TOKEN
-from evaluation.core.types import Reply, ReplyState, Request
+from evaluation.core.types import ModelAt, Reply, ReplyState, Request
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.endpoints.services import model_learn
 from evaluation.gateway.budget import (
@@ -53,45 +53,52 @@ MOST_REWRITTEN = 8
 
 @dataclass(slots=True)
 class Gateway:
-    """Shared by the units of a run: client, database thread, throttles by model, and pending questions.
+    """Shared by the units of a run: clients, database thread, throttles by model, and pending questions.
 
-    `prepared` limits the recorded questions: those in flight, and a few that are committed and wait for a
-    slot. `budget_usd` None is no limit. `profiles` say by model what it takes; they change as it is learned.
+    `endpoint` and `client` are the judge's; `others` are the clients of endpoints (by id) that single roles
+    use. `prepared` limits the recorded questions: those in flight, and a few that are committed and wait for
+    a slot. `budget_usd` None is no limit. `profiles` say by model what it takes; they change as it is
+    learned.
     """
 
     endpoint: Endpoint
     client: EndpointClient | SimulatedClient
     database: DatabaseThread
-    throttles: Mapping[str, Throttle]
+    throttles: Mapping[ModelAt, Throttle]
     prepared: asyncio.Semaphore
-    prices: Mapping[str, Price]
+    prices: Mapping[ModelAt, Price]
     timeout: float
     budget_usd: Decimal | None = None
     reasoning_timeout: float = 0.0
-    profiles: dict[str, ModelProfile] = field(default_factory=dict)
+    profiles: dict[ModelAt, ModelProfile] = field(default_factory=dict)
+    others: Mapping[str, EndpointClient | SimulatedClient] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     first_answers: FirstAnswers = field(default_factory=FirstAnswers)
     asking: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
-    prefixes: dict[str, Prefixes] = field(default_factory=dict)
+    prefixes: dict[ModelAt, Prefixes] = field(default_factory=dict)
     outstanding: OutstandingRequests = field(init=False)
 
     def __post_init__(self) -> None:
         self.outstanding = OutstandingRequests(self.budget_usd)
 
-    def profile(self, model: str) -> ModelProfile:
-        """Return what is known of a model now."""
-        return self.profiles.get(model) or ModelProfile()
+    def client_of(self, endpoint: str) -> EndpointClient | SimulatedClient:
+        """Return the client of an endpoint (its id); a request never goes to another one."""
+        return self.client if endpoint == self.endpoint.id else self.others[endpoint]
 
-    def seconds(self, model: str) -> float:
+    def profile(self, at: ModelAt) -> ModelProfile:
+        """Return what is known of a model now."""
+        return self.profiles.get(at) or ModelProfile()
+
+    def seconds(self, at: ModelAt) -> float:
         """Return how long to wait for a model's answer."""
-        profile = self.profile(model)
+        profile = self.profile(at)
         usual = max(self.timeout, self.reasoning_timeout) if profile.reasons else self.timeout
         return usual if profile.timeout is None else float(profile.timeout)
 
-    async def learn(self, model: str, changes: Mapping[str, Any]) -> None:
+    async def learn(self, at: ModelAt, changes: Mapping[str, Any]) -> None:
         """Keep what an answer taught of a model, for this process and for later ones."""
-        self.profiles[model] = self.profile(model).learn(changes)
-        keep = partial(model_learn, endpoint=self.endpoint.id, model=model, changes=changes)
+        self.profiles[at] = self.profile(at).learn(changes)
+        keep = partial(model_learn, endpoint=at.endpoint, model=at.model, changes=changes)
         await self.database.do(keep)
 
 
@@ -178,13 +185,13 @@ class GatewayModel:
         gateway = self.gateway
         if gateway.budget_usd is None:
             return ask
-        profile = gateway.profile(ask.request.model)
+        profile = gateway.profile(ask.request.at)
         return replace(ask, worst_usd=worst_cost(ask.request, gateway.prices, profile=profile))
 
     async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
         """Send attempts until one is final; each is committed before it leaves and again when it ends."""
         gateway, request, tried, rewritten = self.gateway, ask.request, 1, 0
-        characters, repeated = gateway.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
+        characters, repeated = gateway.prefixes.setdefault(request.at, Prefixes()).add(request.messages)
         kind, answered = {"model": request.model, "role": request.role}, False
         gateway.first_answers.begin(**kind)
         try:
@@ -211,7 +218,8 @@ class GatewayModel:
         self, ask: Ask, opened: OpenedCall, characters: int, tried: int, *, rewrites: bool
     ) -> tuple[Outcome, ReplyState | None, Decision]:
         """Send one request in its slot; return the outcome, the call's state if final, and the decision."""
-        gateway, throttle, model = self.gateway, self.gateway.throttles[ask.request.model], ask.request.model
+        gateway, at = self.gateway, ask.request.at
+        throttle, client = gateway.throttles[at], gateway.client_of(at.endpoint)
         try:
             await throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
         except BaseException:
@@ -220,14 +228,14 @@ class GatewayModel:
             raise
         try:
             try:
-                profile = gateway.profile(model)
+                profile = gateway.profile(at)
                 body = request_body(ask.request, profile, cache_key=self.cache_key)
-                outcome = storable(await gateway.client.send(body, timeout=gateway.seconds(model)))
+                outcome = storable(await client.send(body, timeout=gateway.seconds(at)))
                 streak = throttle.seen(outcome, call=ask.key)
             finally:
                 throttle.leave()  # the next request need not wait for the commit
-            outcome = _with_words(outcome, ask.request, secret=gateway.endpoint.api_key)
-            if rewrites and await self._learned(outcome, body, profile, model):
+            outcome = _with_words(outcome, ask.request, secret=client.endpoint.api_key)
+            if rewrites and await self._learned(outcome, body, profile, at):
                 decision = Decision("rewrite", counts=False)
             else:
                 decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
@@ -239,7 +247,7 @@ class GatewayModel:
         finally:
             gateway.outstanding.end()
         if decision.action == "stop":
-            raise EndpointDown(f"{endpoint_name(gateway.endpoint.id)}: {outcome.error}", lasting=True)
+            raise EndpointDown(f"{endpoint_name(at.endpoint)}: {outcome.error}", lasting=True)
         return outcome, state, decision
 
     async def _rejects_all(self, outcome: Outcome, request: Request) -> bool:
@@ -250,24 +258,24 @@ class GatewayModel:
         return await first.rejects_all(model=request.model, role=request.role, chat_id=self.chat_id)
 
     async def _learned(
-        self, outcome: Outcome, body: Mapping[str, Any], profile: ModelProfile, model: str
+        self, outcome: Outcome, body: Mapping[str, Any], profile: ModelProfile, at: ModelAt
     ) -> bool:
         """Learn from an outcome; return whether the same question is to be written anew."""
         gateway = self.gateway
         if outcome.kind in ("bad_request", "too_long"):
-            if gateway.profile(model) != profile:
+            if gateway.profile(at) != profile:
                 return True  # another request learned meanwhile
             changes = lesson(outcome.refusal, body=body, profile=profile)
             if not changes:
                 return False
-            await gateway.learn(model, changes)
+            await gateway.learn(at, changes)
             # A prompt that is too long by itself is refused again, in the endpoint's own words.
             return outcome.kind == "bad_request" or outcome.refusal.context is not None
         thinks = bool(outcome.reasoning_tokens or outcome.thinking)
-        if gateway.profile(model).reasons is None and (
+        if gateway.profile(at).reasons is None and (
             thinks or (outcome.kind == "cut_off" and not outcome.text.strip())
         ):
-            await gateway.learn(model, {"reasons": True})
+            await gateway.learn(at, {"reasons": True})
         return False
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
@@ -275,7 +283,7 @@ class GatewayModel:
             return Decimal(0)
         return cost(
             prices=self.gateway.prices,
-            model=request.model,
+            model=request.at,
             prompt_tokens=outcome.prompt_tokens,
             completion_tokens=outcome.completion_tokens,
             cached_tokens=outcome.cached_tokens,

@@ -1,14 +1,17 @@
 """The cost of a call, from the user's price file or the shipped list; an unknown price is None, never 0."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from common.problems import InputProblem
 from evaluation.endpoints.core import price_list
+
+# How prices are found: by a model's name, or by its name and endpoint.
+K = TypeVar("K", bound=Hashable)
 
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
@@ -84,15 +87,28 @@ def listed_prices(*, endpoint: str, models: Iterable[str]) -> dict[str, Price]:
     return prices
 
 
-def price_sources(*, prices: Mapping[str, Price], models: Iterable[str]) -> list[str]:
+def entered_prices(stored: Mapping[str, Mapping[str, str]], *, source: str) -> dict[str, Price]:
+    """Return the prices that a lead entered for an endpoint's models; `source` is the endpoint's name."""
+    return {
+        model: Price(
+            input=Decimal(price["input"]),
+            output=Decimal(price["output"]),
+            cached_input=Decimal(price["cached_input"]) if price.get("cached_input") else None,
+            source=source,
+        )
+        for model, price in stored.items()
+    }
+
+
+def price_sources(*, prices: Mapping[K, Price], models: Iterable[K]) -> list[str]:
     """Return where the known prices of these models are from, each source once."""
     return sorted({prices[model].source for model in models if model in prices})
 
 
 def cost(
     *,
-    prices: Mapping[str, Price],
-    model: str,
+    prices: Mapping[K, Price],
+    model: K,
     prompt_tokens: int | None,
     completion_tokens: int | None,
     cached_tokens: int | None = None,
@@ -117,7 +133,7 @@ def cost(
 
 
 def highest_cost(
-    *, prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int
+    *, prices: Mapping[K, Price], model: K, prompt_tokens: int, completion_tokens: int
 ) -> Decimal | None:
     """Return the most US dollars that a call with at most these tokens can cost; None for an unknown price.
 

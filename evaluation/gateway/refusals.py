@@ -211,6 +211,29 @@ def redacted(message: str, *, prompt: str, secret: str) -> str:
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 
+def key_hidden(text: str, secret: str) -> str:
+    """Return a text without the key, and without any longer piece of it that an endpoint quotes.
+
+    Examples
+    --------
+    >>> key_hidden("bad key sk-0123456789", "sk-0123456789"), key_hidden("no 0123456789", "sk-0123456789")
+    ('bad key [key]', 'no [key]')
+    """
+    if not secret:
+        return text
+    text = text.replace(secret, "[key]")
+    piece = min(len(secret), _KEY_PIECE)
+    hidden = [False] * len(text)
+    for start in range(len(text) - piece + 1):
+        if text[start : start + piece] in secret:
+            hidden[start : start + piece] = [True] * piece
+    return "".join(
+        "" if covered and place and hidden[place - 1] else "[key]" if covered else text[place]
+        for place, covered in enumerate(hidden)
+    )
+
+
+_KEY_PIECE = 8  # characters in a row that count as a part of the key
 _REPEATED = 12  # characters in a row that count as text of the prompt
 _LONGEST = 240
 _PRIVATE = re.compile(r"[^\s@]+@[^\s@]+|\b[\w-]*\d{6,}[\w-]*\b|\b(sk|key)-[\w-]+")

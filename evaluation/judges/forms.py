@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from django import forms
 
 from common.problems import FieldProblem
 from evaluation.core.types import Engine
 from evaluation.engines.core.roles import ROLES, JudgeRole
+from evaluation.gateway.current import OWN, endpoint_names, offered_models
 from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeSpec, spec_from_json, spec_to_json
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
@@ -24,6 +25,10 @@ from evaluation.judges.queries.recipes import (
 EFFORTS = {"": "model default", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
 LAYOUT_CHOICES = {"auto": "by model", **LAYOUTS}
 DEFAULTS = spec_to_json(JudgeSpec("direct"))
+# The list of models that an input suggests.
+OFFERED = {"list": "models-offered", "spellcheck": "false"}
+# The form's fields of each role, by the recipe's setting.
+_BY_ROLE = {"endpoints": "endpoint", "models": "model", "temperatures": "temperature", "efforts": "effort"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +37,15 @@ class RoleFields:
 
     name: str
     engines: str
+    endpoint: forms.BoundField
     model: forms.BoundField
     temperature: forms.BoundField
     effort: forms.BoundField
 
     @property
     def fields(self) -> tuple[forms.BoundField, ...]:
-        """Return the row's three fields."""
-        return self.model, self.temperature, self.effort
+        """Return the row's fields."""
+        return self.endpoint, self.model, self.temperature, self.effort
 
 
 def engines_text(role: JudgeRole) -> str:
@@ -59,17 +65,20 @@ class ProfileForm(forms.Form):
         help_text="Answers per question; the majority decides. Two or more also measure noise.",
     )
     knowledge = forms.ChoiceField(choices=list(KNOWLEDGE.items()), label="Knowledge")
+    endpoint = forms.ChoiceField(required=False, label="Endpoint")
     model = forms.CharField(
         required=False,
         max_length=200,
         label="Model",
-        help_text="Empty: the server's default model.",
+        help_text="Empty: the endpoint's first model, or the server's default.",
+        widget=forms.TextInput(attrs=OFFERED),
     )
     formatter = forms.CharField(
         required=False,
         max_length=200,
         label="Formatter model",
-        help_text="Empty: the server's default formatter.",
+        help_text="Empty: the server's default formatter, or the same model.",
+        widget=forms.TextInput(attrs=OFFERED),
     )
 
     auto_debates = forms.ChoiceField(
@@ -116,7 +125,7 @@ class ProfileForm(forms.Form):
         help_text="Changes a debate to measure the effect of its briefs.",
     )
 
-    basic = ("name", "engine", "samples", "knowledge", "model", "formatter")
+    basic = ("name", "engine", "samples", "knowledge", "endpoint", "model", "formatter")
     shape = ("auto_debates", "grouping", "passage_tokens", "embedding_model", "layout", "role_in", "logprobs")
     long_chats = ("rule", "window_tokens", "overlap")
     trial = ("ablation",)
@@ -127,9 +136,17 @@ class ProfileForm(forms.Form):
         recipe = spec_to_json(choice) if choice else DEFAULTS
         super().__init__(*args, **kwargs)
         self.initial = {"name": name, **_initial(recipe)}
+        own, names = _endpoint_choices(recipe)
+        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [("", own), *names]
         for role in ROLES:
+            self.fields[f"endpoint_{role.key}"] = forms.ChoiceField(
+                required=False, choices=[("", "the judge's"), *names], label=f"Endpoint of {role.name}"
+            )
             self.fields[f"model_{role.key}"] = forms.CharField(
-                required=False, max_length=200, label=f"Model of {role.name}"
+                required=False,
+                max_length=200,
+                label=f"Model of {role.name}",
+                widget=forms.TextInput(attrs=OFFERED),
             )
             self.fields[f"temperature_{role.key}"] = forms.FloatField(
                 required=False, min_value=0, max_value=2, label=f"Temperature of {role.name}"
@@ -145,6 +162,11 @@ class ProfileForm(forms.Form):
             self.add_error("window_tokens", "Enter the number of tokens per window.")
         if cleaned.get("window_tokens") and not cleaned.get("rule") and "rule" not in self.errors:
             self.add_error("rule", "Choose a rule, or leave the tokens per window empty.")
+        for role in ROLES:
+            other = cleaned.get(f"endpoint_{role.key}")
+            elsewhere = other and other != cleaned.get("endpoint") and not other.startswith("embedded:")
+            if elsewhere and not cleaned.get(f"model_{role.key}"):
+                self.add_error(f"model_{role.key}", "Enter its model at that endpoint.")
         if self.errors:
             return cleaned
         try:
@@ -164,10 +186,16 @@ class ProfileForm(forms.Form):
             yield RoleFields(
                 role.name,
                 engines_text(role),
+                self[f"endpoint_{role.key}"],
                 self[f"model_{role.key}"],
                 self[f"temperature_{role.key}"],
                 self[f"effort_{role.key}"],
             )
+
+    @property
+    def offered(self) -> list[str]:
+        """Return the models that connected endpoints offer."""
+        return offered_models()
 
     @property
     def basic_fields(self) -> list[forms.BoundField]:
@@ -193,13 +221,20 @@ class ProfileForm(forms.Form):
         return any(self.initial.get(name) not in (None, "", BLANK.get(name)) for name in folded)
 
 
+def _endpoint_choices(recipe: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    """Return what no choice means, and the endpoints to choose from; one that is gone stays visible."""
+    names = endpoint_names()
+    used = {str(recipe["endpoint"]), *map(str, recipe["endpoints"].values())} - {""}
+    gone = [(name, f"{name} (not connected)") for name in sorted(used - set(names))]
+    own = next((name for name in names.values() if name.endswith(OWN)), "the server's own")
+    return own, [*names.items(), *gone]
+
+
 def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recipe as the form's values."""
     plain = {name: value for name, value in recipe.items() if not isinstance(value, Mapping)}
     by_role = {
-        f"{field}_{role}": value
-        for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort"))
-        for role, value in recipe[name].items()
+        f"{field}_{role}": value for name, field in _BY_ROLE.items() for role, value in recipe[name].items()
     }
     windows = recipe["windows"] or {"rule": "", "tokens": None, "overlap": 4}
     return (
@@ -218,13 +253,13 @@ BLANK = _initial(DEFAULTS)
 
 def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form's values as a recipe."""
-    names = ("engine", "samples", "knowledge", "model", "formatter", "grouping", "passage_tokens")
+    names = ("engine", "samples", "knowledge", "endpoint", "model", "formatter", "grouping", "passage_tokens")
     recipe = {
         name: cleaned[name]
         for name in (*names, "embedding_model", "layout", "role_in", "logprobs", "ablation")
     }
     recipe["auto_debates"] = cleaned["auto_debates"] or DEFAULTS["auto_debates"]
-    for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
+    for name, field in _BY_ROLE.items():
         values = {role.key: cleaned.get(f"{field}_{role.key}") for role in ROLES}
         recipe[name] = {role: value for role, value in values.items() if value not in (None, "")}
     if cleaned["rule"]:
@@ -237,7 +272,7 @@ def _field_of(setting: str) -> str | None:
     """Return the form's field for a recipe's setting; None if there is no such field."""
     known = {"windows.tokens": "window_tokens", "windows.overlap": "overlap", "windows.rule": "rule"}
     plural, _, role = setting.partition(".")
-    singular = {"models": "model", "temperatures": "temperature", "efforts": "effort"}.get(plural)
+    singular = _BY_ROLE.get(plural)
     if singular and role:
         return f"{singular}_{role}"
     name = known.get(setting, setting)

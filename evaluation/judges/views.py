@@ -9,9 +9,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.access import permission_or_404
 from common.problems import FieldProblem, InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.forms import ProfileForm
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.model_notices import model_notices
 from evaluation.judges.queries.profiles import profile_choice, profile_judges, profile_rows
 from evaluation.judges.queries.recipes import recipe_line, recipe_roles, recipe_settings
@@ -67,7 +67,7 @@ def _older_champions() -> list[str]:
 def _notices(choice: JudgeSpec) -> list[str]:
     """Return what to know of the recipe's models; "today's judge" names an unusable endpoint."""
     try:
-        return model_notices(choice=choice, endpoint=current_endpoint())
+        return model_notices(choice=choice, endpoint=judge_endpoint(choice))
     except InputProblem:
         return []
 

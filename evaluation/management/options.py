@@ -8,6 +8,7 @@ from common.problems import FieldProblem, InputProblem, shown
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.judges.core.spec import JudgeSpec, LayoutChoice, spec_from_json
+from evaluation.judges.queries.configs import endpoints_named
 from evaluation.judges.queries.profiles import profile_recipe
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
@@ -18,6 +19,7 @@ from labeling.models.people import User
 # Options of a judge, named like the recipe's fields; missing ones come from the profile or the default.
 JUDGE_OPTIONS = (
     "engine",
+    "endpoint",
     "model",
     "formatter",
     "grouping",
@@ -62,6 +64,7 @@ def add_judge_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--profile", help="a stored judge profile; other options override it")
     add("--engine", choices=Engine.values)
+    add("--endpoint", metavar="NAME", help="a connected endpoint; default: the one in the settings")
     add("--model", help="reasoning model; default: LACE_REASONING_MODEL")
     add("--formatter", help="formatter model; default: LACE_FORMATTER_MODEL")
     add("--grouping", choices=get_args(Grouping))
@@ -109,7 +112,7 @@ def chosen_judge(options: dict[str, Any]) -> JudgeSpec:
     if windows:
         recipe["windows"] = (recipe.get("windows") or {}) | windows
     try:
-        return spec_from_json(recipe)
+        return spec_from_json(endpoints_named(recipe))
     except FieldProblem as problem:
         raise InputProblem(_named(problem, options)) from None
 

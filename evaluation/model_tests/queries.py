@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.problems import FieldProblem
+from evaluation.core.types import ModelAt
 from evaluation.endpoints.core.profile import FIELDS, ModelProfile
-from evaluation.endpoints.queries import model_profiles
+from evaluation.endpoints.queries import profiles_at
 from evaluation.engines.core.roles import role_of
-from evaluation.gateway.current import current_prices
+from evaluation.gateway.current import current_prices, endpoint_names, prices_at
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.prices import Price
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import model_of
+from evaluation.judges.queries.configs import endpoint_of, model_of
 from evaluation.judges.queries.model_notices import roles_asked
 from evaluation.judges.queries.profiles import profile_choice
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, JudgeProfile
 
 
@@ -23,7 +25,8 @@ from evaluation.models.judges import EndpointModel, JudgeProfile
 class ModelRow:
     """A model at an endpoint (its id). `row` is None for a model in use of which nothing is stored yet.
 
-    `uses` are the judge profiles that ask it, with the roles. `price` is None if unknown.
+    `place` is the endpoint's name; `here`: it can be asked now. `uses` are the judge profiles that ask it,
+    with the roles. `price` is None if unknown.
     """
 
     endpoint: str
@@ -32,6 +35,8 @@ class ModelRow:
     profile: ModelProfile
     price: Price | None
     uses: tuple[str, ...]
+    place: str
+    here: bool
 
     @property
     def look(self) -> str:
@@ -53,32 +58,39 @@ class ProfileField:
     source: str
 
 
-def model_rows(endpoint: Endpoint) -> list[ModelRow]:
-    """Return the models of the endpoint in the settings, then those stored of others, by name.
+def model_rows(endpoint: Endpoint | None) -> list[ModelRow]:
+    """Return the models of the server's own endpoint, then those of others: offered, in use or stored.
 
-    The number of queries grows with the endpoints only.
+    `endpoint` is the server's own, None if it cannot be used.
+    The number of queries does not grow with models or endpoints.
     """
-    stored: dict[str, dict[str, EndpointModel]] = {endpoint.id: {}}
-    for row in EndpointModel.objects.select_related("tested_by"):
-        stored.setdefault(row.endpoint, {})[row.model] = row
-    uses = _uses(endpoint)
-    rows = []
-    for address, by_model in stored.items():
-        models = sorted({*by_model, *(uses if address == endpoint.id else ())})
-        profiles = model_profiles(endpoint=address, models=models)
-        prices = current_prices(endpoint=address, models=models)
-        rows += [
-            ModelRow(
-                endpoint=address,
-                model=model,
-                row=by_model.get(model),
-                profile=profiles[model],
-                price=prices.get(model),
-                uses=tuple(uses.get(model, ())) if address == endpoint.id else (),
-            )
-            for model in models
-        ]
-    return rows
+    stored = {
+        ModelAt(row.endpoint, row.model): row for row in EndpointModel.objects.select_related("tested_by")
+    }
+    names, uses = endpoint_names(), _uses(endpoint)
+    offered = {
+        ModelAt(row.address, model)
+        for row in ConnectedEndpoint.objects.filter(enabled=True)
+        for model in row.model_names
+    }
+    order = {name: place for place, name in enumerate(names)}
+    models = sorted(
+        {*stored, *uses, *offered}, key=lambda at: (order.get(at.endpoint, len(order)), at.endpoint, at.model)
+    )
+    profiles, prices = profiles_at(models), prices_at(models)
+    return [
+        ModelRow(
+            endpoint=at.endpoint,
+            model=at.model,
+            row=stored.get(at),
+            profile=profiles[at],
+            price=prices.get(at),
+            uses=tuple(uses.get(at, ())),
+            place=names.get(at.endpoint, at.endpoint),
+            here=at.endpoint in names,
+        )
+        for at in models
+    ]
 
 
 def profile_fields(profile: ModelProfile) -> list[ProfileField]:
@@ -106,21 +118,32 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ", ".join(value or ())
 
 
-def _uses(endpoint: Endpoint) -> dict[str, list[str]]:
-    """Return by model the profiles that ask it and as what."""
-    uses: dict[str, list[str]] = {}
+def _uses(endpoint: Endpoint | None) -> dict[ModelAt, list[str]]:
+    """Return by model the profiles that ask it and as what; `endpoint` is the server's own."""
+    uses: dict[ModelAt, list[str]] = {}
+    connected = {row.address: row for row in ConnectedEndpoint.objects.filter(enabled=True)}
     for profile in JudgeProfile.objects.all():
         try:
             choice = profile_choice(profile)
         except FieldProblem:
             continue
-        for model, roles in _roles_by_model(choice, endpoint).items():
-            uses.setdefault(model, []).append(f"{profile.name}: {', '.join(roles)}")
+        asked = endpoint
+        if choice.endpoint and (endpoint is None or choice.endpoint != endpoint.id):
+            if (row := connected.get(choice.endpoint)) is None:
+                continue
+            offered = tuple(row.model_names)
+            asked = Endpoint(row.address, row.address, "", embedded=False, name=row.name, models=offered)
+        if asked is None:
+            continue
+        for at, roles in _roles_by_model(choice, asked).items():
+            uses.setdefault(at, []).append(f"{profile.name}: {', '.join(roles)}")
     return uses
 
 
-def _roles_by_model(choice: JudgeSpec, endpoint: Endpoint) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _roles_by_model(choice: JudgeSpec, endpoint: Endpoint) -> dict[ModelAt, list[str]]:
+    found: dict[ModelAt, list[str]] = {}
     for role in sorted(roles_asked(choice)):
-        found.setdefault(model_of(role, choice=choice, endpoint=endpoint), []).append(role_of(role).name)
+        place = endpoint_of(role, choice=choice, endpoint=endpoint)
+        at = ModelAt(place, model_of(role, choice=choice, endpoint=endpoint))
+        found.setdefault(at, []).append(role_of(role).name)
     return found

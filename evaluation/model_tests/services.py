@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 
 from common.problems import InputProblem, OutsideFailure
 from common.queue import send_task
-from evaluation.gateway.current import current_endpoint
+from evaluation.gateway.current import current_endpoint, endpoint_at
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.model_tests.checks import result_json
@@ -35,16 +35,16 @@ class ModelTestCancelled(InputProblem):
 
 
 @transaction.atomic
-def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
-    """Record that a test of this model at the endpoint in the settings begins.
+def model_test_begin(*, model: str, by: User | None, endpoint: str = "") -> EndpointModel:
+    """Record that a test of this model begins, at an endpoint (its id); "" is the server's own.
 
-    Raises InputProblem for a name that cannot be one, AlreadyTesting if a test is in work, and what
-    reading the settings raises.
+    Raises EndpointGone, InputProblem for a name that cannot be one, AlreadyTesting if a test is in work, and
+    what reading the settings raises.
     """
     name = model.strip()
     if not 0 < len(name) <= LONGEST_NAME or "\0" in name:
         raise InputProblem(f"the model's name needs 1 to {LONGEST_NAME} characters")
-    endpoint = current_endpoint().id
+    endpoint = endpoint_at(endpoint).id if endpoint else current_endpoint().id
     EndpointModel.objects.get_or_create(endpoint=endpoint, model=name)
     row = EndpointModel.objects.select_for_update().get(endpoint=endpoint, model=name)
     if row.testing:
@@ -55,12 +55,12 @@ def model_test_begin(*, model: str, by: User | None) -> EndpointModel:
     return row
 
 
-def model_test_start(*, model: str, by: User) -> EndpointModel:
+def model_test_start(*, model: str, by: User, endpoint: str = "") -> EndpointModel:
     """Begin a test and enqueue it for a worker.
 
     Raises what `model_test_begin` raises, and InputProblem if the broker is down; no test is then in work.
     """
-    row = model_test_begin(model=model, by=by)
+    row = model_test_begin(model=model, by=by, endpoint=endpoint)
     try:
         send_task(TEST_MODEL, [row.pk, row.tests])
     except OperationalError as error:
@@ -102,7 +102,7 @@ def model_test_run(row: EndpointModel, *, on_step: Callable[[], None] = lambda: 
         on_step()
 
     try:
-        seen = model_ask(model=row.model, number=row.tests, on_step=step)
+        seen = model_ask(endpoint=row.endpoint, model=row.model, number=row.tests, on_step=step)
     except (EndpointDown, EmbeddedModelError) as error:
         rows.update(test_error=str(error)[:300])
         raise OutsideFailure(str(error)) from error

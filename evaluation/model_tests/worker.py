@@ -14,7 +14,7 @@ from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import ROLES
 from evaluation.engines.core.session import Session
 from evaluation.engines.core.verdicts import read_formatter
-from evaluation.gateway.current import current_endpoint
+from evaluation.gateway.current import endpoint_at
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.model import GatewayModel
@@ -45,19 +45,18 @@ class _Recorder:
         return reply
 
 
-def model_ask(*, model: str, number: int, on_step: Callable[[], None]) -> Observed:
-    """Ask a model of the endpoint in the settings everything; test `number` shares no answer with others.
+def model_ask(*, endpoint: str, model: str, number: int, on_step: Callable[[], None]) -> Observed:
+    """Ask a model of an endpoint (its id) everything; test `number` shares no answer with others.
 
     `on_step` is called after each of the STEPS, in the database's thread. What it raises ends the test: calls
     in flight are awaited, no other is sent.
-    Raises EndpointDown, EmbeddedModelError and what reading the settings raises.
+    Raises EndpointDown, EndpointGone, EmbeddedModelError and what reading the settings raises.
     """
-    endpoint = current_endpoint()
-    before = model_profile(endpoint=endpoint.id, model=model)
-    plan = _plan(endpoint, model, before)
+    before = model_profile(endpoint=endpoint, model=model)
+    plan = _plan(endpoint_at(endpoint), model, before)
     with DatabaseThread() as database:
         calls, judged, right = asyncio.run(_together(plan, database, number, on_step))
-    after = model_profile(endpoint=endpoint.id, model=model)
+    after = model_profile(endpoint=endpoint, model=model)
     return Observed(_records(calls), judged, (right, len(RATIONALES)), before, after)
 
 

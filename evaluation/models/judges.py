@@ -120,6 +120,12 @@ class Judge(models.Model):
         return str(self.config.get("model", ""))
 
     @property
+    def endpoints(self) -> list[str]:
+        """Return the ids of the endpoints that it asks, its own first; empty for an imported judge."""
+        roles = [str(role.get("endpoint", "")) for role in self.config.get("roles", {}).values()]
+        return [name for name in dict.fromkeys([str(self.config.get("endpoint", "")), *roles]) if name]
+
+    @property
     def embedded(self) -> bool:
         """Return whether the embedded demonstration model answers."""
         return str(self.config.get("endpoint", "")).startswith("embedded:")

@@ -25,9 +25,9 @@ from common.api import (
     validated,
 )
 from common.problems import FieldProblem, InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
+from evaluation.judges.queries.configs import endpoints_named, judge_endpoint
 from evaluation.judges.queries.profiles import profile_recipe
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
@@ -154,7 +154,7 @@ def _launch(body: RunInput, by: User) -> Run:
         raise ValidationError({"set": [f"There is no chat set {name!r}."]})
     try:
         judge = _judge(body.recipe(), profile)
-        endpoint = current_endpoint()
+        endpoint = judge_endpoint(judge)
         return run_launch(chat_set=chat_set, judge=judge, run=body.choice(), endpoint=endpoint, by=by)
     except FieldProblem as problem:
         raise field_error(problem) from problem
@@ -164,6 +164,7 @@ def _launch(body: RunInput, by: User) -> Run:
 
 def _judge(recipe: dict[str, Any], profile: str) -> JudgeSpec:
     """Return the recipe: the profile's, if one is named, with the body's changes."""
+    recipe = endpoints_named(recipe)
     if not profile:
         return spec_from_json(recipe)
     row = JudgeProfile.objects.filter(name=profile).first()

@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from common.problems import FieldProblem
 from evaluation.core.types import KnowledgeMode
+from evaluation.gateway.current import offered_at
 from evaluation.judges.core.spec import MOST_SAMPLES, JudgeSpec
 from evaluation.judges.queries.profiles import default_profile, profile_overridden
 from evaluation.models.judges import Engine, JudgeProfile
@@ -68,6 +69,11 @@ class StartForm(forms.Form):
     knowledge = forms.ChoiceField(
         required=False, choices=[AS_PROFILE, *((name, name) for name in KNOWLEDGE_MODES)], label="Knowledge"
     )
+    model_at = forms.ChoiceField(
+        required=False,
+        label="Model",
+        help_text="Another one answers for every role.",
+    )
     budget_usd = forms.DecimalField(
         required=False,
         min_value=LEAST_BUDGET,
@@ -120,6 +126,7 @@ class StartForm(forms.Form):
         profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")
         profiles.initial = default_profile()
         cast(forms.MultipleChoiceField, self.fields["criteria"]).choices = _criterion_choices()
+        cast(forms.ChoiceField, self.fields["model_at"]).choices = _model_choices()
         self.fields["samples"].widget.attrs["placeholder"] = AS_PROFILE[1]
 
     def clean(self) -> dict[str, Any]:
@@ -135,6 +142,11 @@ class StartForm(forms.Form):
                 samples=cleaned["samples"],
                 knowledge=cleaned["knowledge"],
             )
+            if cleaned["model_at"]:
+                endpoint, _, model = cleaned["model_at"].partition(" ")
+                self.judge = replace(
+                    self.judge, endpoint=endpoint, model=model, formatter="", endpoints={}, models={}
+                )
         except FieldProblem as problem:
             self.add_error("profile", f"This profile cannot be read: {problem}. Edit and save it.")
         self.run = replace(_run_choice(cleaned), source_hash=self._source_hash())
@@ -160,7 +172,7 @@ class StartForm(forms.Form):
     @property
     def judge_fields(self) -> list[forms.BoundField]:
         """Return the fields for the judge and the run's changes to it."""
-        return [self[name] for name in ("profile", "engine", "samples", "knowledge")]
+        return [self[name] for name in ("profile", "model_at", "engine", "samples", "knowledge")]
 
     @property
     def more_fields(self) -> list[forms.BoundField]:
@@ -181,6 +193,16 @@ class ResumeForm(forms.Form):
     budget_usd = forms.DecimalField(
         required=False, min_value=LEAST_BUDGET, max_digits=12, decimal_places=4, label="Budget, US dollars"
     )
+
+
+def _model_choices() -> list[Any]:
+    """Return the models of connected endpoints, grouped; an address holds no space."""
+    groups = [
+        (name, [(f"{at.endpoint} {at.model}", at.model) for at in models])
+        for name, models in offered_at()
+        if models
+    ]
+    return [AS_PROFILE, *groups]
 
 
 def _criterion_choices() -> list[tuple[str, str]]:

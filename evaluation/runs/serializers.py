@@ -35,8 +35,17 @@ class RunInput(StrictInput):
     set = serializers.CharField(max_length=120)
     profile = serializers.CharField(max_length=120, required=False)
     engine = serializers.ChoiceField(Engine.choices, required=False)
+    endpoint = serializers.CharField(
+        max_length=LONGEST_NAME,
+        required=False,
+        allow_blank=True,
+        help_text="Name or id of a connected endpoint; '' for the server's own.",
+    )
     model = serializers.CharField(max_length=LONGEST_NAME, required=False, allow_blank=True)
     formatter = serializers.CharField(max_length=LONGEST_NAME, required=False, allow_blank=True)
+    endpoints = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="By role, where it is another one."
+    )
     models = serializers.DictField(child=serializers.CharField(), required=False)
     temperatures = serializers.DictField(child=serializers.FloatField(), required=False)
     efforts = serializers.DictField(child=serializers.CharField(), required=False)

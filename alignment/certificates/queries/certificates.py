@@ -17,8 +17,7 @@ from alignment.comparison.queries.disclosure import holdout_counts
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from common.problems import FieldProblem, InputProblem
-from evaluation.gateway.current import current_endpoint
-from evaluation.judges.queries.configs import judge_configs
+from evaluation.judges.queries.configs import judge_configs, judge_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import Judge
 from evaluation.prompts.queries.definitions import notices_of, older_prompts
@@ -209,7 +208,8 @@ def _recipe_changes(
         profile = default_profile()
         if profile is None:
             return {key: [NO_DEFAULT] for key in judges}
-        choice, endpoint = profile_choice(profile), current_endpoint()
+        choice = profile_choice(profile)
+        endpoint = judge_endpoint(choice)
     except (InputProblem, FieldProblem) as problem:
         return {key: [f"the current judge is unknown: {problem}"] for key in judges}
     scopes = [[row for key, row in criteria.items() if key in keys] for _, keys in judges]

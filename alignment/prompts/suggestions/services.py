@@ -20,12 +20,12 @@ from alignment.prompts.suggestions.queries.training_examples import (
 )
 from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
-from evaluation.core.types import PromptMessage, Request
+from evaluation.core.types import ModelAt, PromptMessage, Request
 from evaluation.endpoints.queries import model_profile
-from evaluation.gateway.current import current_endpoint
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import SIMULATED, endpoint_name
 from evaluation.judges.core.sampling_defaults import default_sampling
-from evaluation.judges.queries.configs import model_of
+from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import endpoint_of, judge_endpoint, model_of
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -81,11 +81,7 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
     if champion is None:
         raise SuggestionRefused("there is no prompt yet: the first run makes version 1")
     disagreements = [] if choice.from_texts else _disagreements(criterion, champion, by)
-    endpoint = current_endpoint()
-    if endpoint.embedded:
-        raise SuggestionRefused(
-            "the embedded demonstration model is too small to draft a prompt: set another endpoint"
-        )
+    spec, at = judge_model(choice.profile or default_profile())
     working = working_prompt(criterion=criterion, author=by, base=champion)
     version = newest_versions(criteria=[criterion])[criterion.pk]
     shown = select_disagreements(disagreements, most=choice.chats)
@@ -97,7 +93,13 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         notes=tuple(note.text for note in notes),
     )
     return PreparedSuggestion(
-        request=_request(material, endpoint, choice.profile or default_profile()),
+        request=writing_request(
+            role="reviser",
+            messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
+            room=partial(room_for, material.prompt),
+            choice=spec,
+            at=at,
+        ),
         question=version.question,
         base=working.base,
         base_text=working.text,
@@ -236,15 +238,20 @@ def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
     use.save(update_fields=["undone_at"])
 
 
-def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | None) -> Request:
-    """Return the request for a revision, with tokens for prose and the whole prompt."""
-    return writing_request(
-        role="reviser",
-        messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
-        room=partial(room_for, material.prompt),
-        endpoint=endpoint,
-        profile=profile,
-    )
+def judge_model(profile: JudgeProfile | None) -> tuple[JudgeSpec, ModelAt]:
+    """Return the profile's recipe and the model of its judge.
+
+    Raises SuggestionRefused without a profile, and where that model cannot write.
+    """
+    if profile is None:
+        raise SuggestionRefused("there is no default judge profile to take the model from: add one")
+    choice = profile_choice(profile)
+    endpoint = judge_endpoint(choice)
+    model = model_of("judge", choice=choice, endpoint=endpoint)
+    at = ModelAt(endpoint_of("judge", choice=choice, endpoint=endpoint), model)
+    if at.endpoint.startswith(("embedded:", SIMULATED)):
+        raise SuggestionRefused(f"{endpoint_name(at.endpoint)} cannot write texts: connect another model")
+    return choice, at
 
 
 def writing_request(
@@ -252,24 +259,19 @@ def writing_request(
     role: str,
     messages: tuple[PromptMessage, ...],
     room: Callable[..., int],
-    endpoint: Endpoint,
-    profile: JudgeProfile | None,
+    choice: JudgeSpec,
+    at: ModelAt,
 ) -> Request:
-    """Return a request for prose to the model of the profile's judge.
+    """Return a request for prose to the model of a judge.
 
     `room(reasons=…)` is the token limit of the answer, for a model that reasons first or one that does not.
-    Raises SuggestionRefused without a profile.
     """
-    if profile is None:
-        raise SuggestionRefused("there is no default judge profile to take the model from: add one")
-    choice = profile_choice(profile)
-    model = model_of("judge", choice=choice, endpoint=endpoint)
-    takes = model_profile(endpoint=endpoint.id, model=model)
+    takes = model_profile(endpoint=at.endpoint, model=at.model)
     sampling = default_sampling(
         role="judge",
         profile=takes,
-        endpoint=endpoint.id,
-        model=model,
+        endpoint=at.endpoint,
+        model=at.model,
         temperature=choice.temperatures.get("judge", TEMPERATURE),
         effort=choice.efforts.get("judge", ""),
     )
@@ -277,12 +279,12 @@ def writing_request(
         role=role,
         step=1,
         messages=messages,
-        model=model,
+        model=at.model,
         temperature=sampling.temperature,
         max_tokens=room(reasons=bool(takes.reasons)),
         top_p=None,
         seed=None,
-        endpoint=endpoint.id,
+        endpoint=at.endpoint,
         reasoning_effort=sampling.reasoning_effort,
     )
 

@@ -16,8 +16,8 @@ from alignment.prompts.services import example_choices_for
 from alignment.prompts.tries.queries.bench import verdicts_before
 from alignment.prompts.tries.queries.results import TRY_OPTIONS, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import JudgeProfile
@@ -105,7 +105,7 @@ def prompt_preview(*, criterion: Criterion, author: User, choice: TryChoice) -> 
         row = judge_ensure(
             choice=judge,
             criteria=criteria,
-            endpoint=current_endpoint(),
+            endpoint=judge_endpoint(judge),
             prompts=[tried_prompt],
             by=author,
         )
@@ -131,7 +131,7 @@ def _estimate(plan: _Plan, choice: TryChoice, tried_prompt: PromptVersion) -> Es
         chat_set=plan.chat_set,
         judge=plan.judge,
         run=plan.run(choice, {}),
-        endpoint=current_endpoint(),
+        endpoint=judge_endpoint(plan.judge),
         prompts=[tried_prompt],
     )
 
@@ -248,7 +248,7 @@ def _launch(
         chat_set=plan.chat_set,
         judge=plan.judge,
         run=plan.run(choice, tried),
-        endpoint=current_endpoint(),
+        endpoint=judge_endpoint(plan.judge),
         by=author,
         prompts=[tried_prompt],
     )
@@ -355,4 +355,4 @@ def _tried_prompt(criterion: Criterion, author: User, prompt: WorkingPrompt) -> 
 
 
 def _criteria_in_call(chat_set: ChatSet, criterion: Criterion, judge: JudgeSpec) -> tuple[str, ...]:
-    return asked_together(chat_set=chat_set, criterion=criterion, judge=judge, endpoint=current_endpoint())
+    return asked_together(chat_set=chat_set, criterion=criterion, judge=judge, endpoint=judge_endpoint(judge))

@@ -25,7 +25,6 @@ from alignment.prompts.tries.services import prompt_preview as preview_of
 from alignment.prompts.views.prompts import base_or_404
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import working_prompt
 from evaluation.prompts.queries.versions import newest_versions
@@ -56,7 +55,7 @@ def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
         except InputProblem as problem:
             context["problem"] = str(problem)
         else:
-            context["embedded"] = current_endpoint().embedded
+            context["embedded"] = context["preview"].embedded
             context["others"] = _others(criterion, context["preview"].criteria)
             context["chat"] = chats_shown(user=author).get(pk=choice.chat_id or 0)
     return render(request, "alignment/prompts/tries/_preview.html", context)

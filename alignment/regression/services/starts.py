@@ -23,8 +23,8 @@ from alignment.regression.services.tests import (
     refuse_errors,
     tested_criteria,
 )
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -197,19 +197,24 @@ def regression_estimate(wish: RegressionRequest) -> RegressionEstimate:
     """
     prompts = [wish.candidate] if wish.candidate else wish.prompts
     refuse_errors(prompts)
-    keys, endpoint = tested_keys(wish), current_endpoint()
+    keys, judge = tested_keys(wish), wish.judge or wish.choice.judge
     run = RunChoice(criteria=keys, split=wish.choice.split, budget_usd=wish.choice.budget_usd)
     candidate = planned_for(
         chat_set=wish.choice.chat_set,
-        judge=wish.judge or wish.choice.judge,
+        judge=judge,
         run=run,
-        endpoint=endpoint,
+        endpoint=judge_endpoint(judge),
         prompts=prompts,
     )
     champion = (
         planned_as(wish.baseline, budget_usd=wish.choice.budget_usd)
         if wish.baseline
-        else planned_for(chat_set=wish.choice.chat_set, judge=wish.choice.judge, run=run, endpoint=endpoint)
+        else planned_for(
+            chat_set=wish.choice.chat_set,
+            judge=wish.choice.judge,
+            run=run,
+            endpoint=judge_endpoint(wish.choice.judge),
+        )
     )
     if champion.fingerprint == candidate.fingerprint:
         raise RegressionRefused(nothing_new(wish.candidate))

@@ -12,8 +12,8 @@ from alignment.regression.queries.prompt_errors import prompt_problem
 from alignment.regression.services.policies import policy_in_force
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run
@@ -166,8 +166,9 @@ def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[
 
     Raises RunRefused for a criterion that is not in the set's rubric.
     """
+    judge = choice.judge
     return asked_together(
-        chat_set=choice.chat_set, criterion=criterion, judge=choice.judge, endpoint=current_endpoint()
+        chat_set=choice.chat_set, criterion=criterion, judge=judge, endpoint=judge_endpoint(judge)
     )
 
 
@@ -236,7 +237,7 @@ def _run(
             # A test has one candidate run, which carries the id of the test.
             source_hash=choice.source_hash if candidate else "",
         ),
-        endpoint=current_endpoint(),
+        endpoint=judge_endpoint(judge),
         by=by,
         prompts=prompts,
     )

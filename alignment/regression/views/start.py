@@ -18,7 +18,7 @@ from alignment.regression.services.starts import (
 )
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.gateway.current import current_endpoint
+from evaluation.judges.queries.configs import judge_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -71,7 +71,7 @@ def _estimated(wish: RegressionRequest, user: User) -> dict[str, Any]:
         "estimate": estimate,
         "outlook": outlook,
         "confirms": policy.confirm and any(row.blocks for row in outlook.labelled),
-        "embedded": current_endpoint().embedded,
+        "embedded": judge_endpoint(wish.judge or wish.choice.judge).embedded,
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from redis import Redis
 from redis.exceptions import RedisError
 
+from evaluation.core.types import ModelAt
 from evaluation.gateway.throttle.rules import State
 from evaluation.gateway.throttle.stores import REDIS_SCHEMES, redis_key, row_state, short_name
 from evaluation.models.runs import EndpointState
@@ -25,10 +26,10 @@ class EndpointWait:
     failing: bool
 
 
-def endpoint_wait(*, endpoint: str, models: Collection[str], broker_url: str) -> EndpointWait | None:
-    """Return the longest wait of these models of an endpoint (its id), None without one; one query."""
+def endpoint_wait(*, models: Collection[ModelAt], broker_url: str) -> EndpointWait | None:
+    """Return the longest wait of these models at their endpoints, None without one; one query."""
     now, longest = time.time(), None
-    for state in _states(endpoint, models, broker_url):
+    for state in _states(models, broker_url):
         failing = state.opened_at is not None
         left = math.ceil((state.probe_at if failing else state.not_before) - now)
         if left > 0 and (longest is None or left > longest.seconds):
@@ -36,18 +37,20 @@ def endpoint_wait(*, endpoint: str, models: Collection[str], broker_url: str) ->
     return longest
 
 
-def _states(endpoint: str, models: Collection[str], broker_url: str) -> list[State]:
+def _states(models: Collection[ModelAt], broker_url: str) -> list[State]:
     if not models:
         return []
     if not broker_url.startswith(REDIS_SCHEMES):
-        names = [short_name(model) for model in models]
-        rows = EndpointState.objects.filter(endpoint=short_name(endpoint), model__in=names)
-        return [row_state(row) for row in rows]
+        names = {(short_name(at.endpoint), short_name(at.model)) for at in models}
+        rows = EndpointState.objects.filter(
+            endpoint__in={endpoint for endpoint, _ in names}, model__in={model for _, model in names}
+        )
+        return [row_state(row) for row in rows if (row.endpoint, row.model) in names]
     try:
         with Redis.from_url(
             broker_url.split(";")[0], socket_timeout=SECONDS, socket_connect_timeout=SECONDS
         ) as redis:
-            stored = redis.mget([redis_key(endpoint, model) for model in models])
+            stored = redis.mget([redis_key(at.endpoint, at.model) for at in models])
     except (RedisError, OSError):
         return []
     return [State(**json.loads(text)) for text in stored if text]

@@ -17,6 +17,8 @@ LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
 MOST_SAMPLES = 9
 LARGEST_NUMBER = 1_000_000
 LONGEST_NAME = 200
+# Settings that each role can have of its own.
+BY_ROLE = ("endpoints", "models", "temperatures", "efforts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class JudgeSpec:
     Attributes
     ----------
     auto_debates : the tiers that engine `auto` debates.
-    models, temperatures, efforts : by role; roles that are missing keep the default.
+    endpoint : the endpoint's id; "" for the server's own.
+    endpoints, models, temperatures, efforts : by role; roles that are missing keep the default.
     samples : answers to each question; their majority decides.
     passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
     embedding_model : ranks retrieved passages by meaning as well as by words; "" by words only.
@@ -37,8 +40,10 @@ class JudgeSpec:
 
     engine: EngineName
     auto_debates: AutoDebates = "context_subjective"
+    endpoint: str = ""
     model: str = ""
     formatter: str = ""
+    endpoints: Mapping[Role, str] = field(default_factory=dict)
     models: Mapping[Role, str] = field(default_factory=dict)
     temperatures: Mapping[Role, float] = field(default_factory=dict)
     efforts: Mapping[Role, str] = field(default_factory=dict)
@@ -84,7 +89,7 @@ def spec_from_json(data: Mapping[str, Any]) -> JudgeSpec:
 def _value(name: str, value: Any) -> Any:
     if name in _WORDS:
         return _word(name, value, _WORDS[name])
-    if name in ("models", "temperatures", "efforts"):
+    if name in BY_ROLE:
         return _by_role(name, value)
     if name in ("samples", "passage_tokens"):
         return _whole(name, value, most=MOST_SAMPLES if name == "samples" else LARGEST_NUMBER)

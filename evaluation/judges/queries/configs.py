@@ -6,18 +6,20 @@ from typing import Any, cast, get_args
 
 from django.conf import settings
 
+from common.problems import FieldProblem, InputProblem
 from evaluation.core import types
 from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.endpoints.core.known_models import cheap_model, known_profile
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.endpoints.queries import model_profiles
+from evaluation.endpoints.queries import profiles_at
 from evaluation.engines.core import WINDOWS_VERSION
 from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_of
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
+from evaluation.gateway.current import EndpointGone, current_endpoint, endpoint_at, endpoint_id
 from evaluation.gateway.embedded import EMBEDDED_MODEL
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import SIMULATED, Endpoint, endpoint_name
 from evaluation.gateway.simulated import SIMULATED_MODEL
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.sampling_defaults import default_sampling
@@ -90,34 +92,81 @@ def _config_today(
     return judge_config(choice, endpoint, groups, own, snapshot, profiles)
 
 
+def judge_endpoint(choice: JudgeSpec) -> Endpoint:
+    """Return the endpoint that a recipe asks, the server's own if it names none.
+
+    Raises EndpointGone for one that cannot be asked, also for a single role; InputProblem where a role at
+    another endpoint has no model; KeyUnreadable, and what current_endpoint raises.
+    """
+    endpoint = endpoint_at(choice.endpoint) if choice.endpoint else current_endpoint()
+    for role, other in choice.endpoints.items():
+        if other != endpoint.id and not endpoint_at(other).embedded and not choice.models.get(role):
+            raise InputProblem(
+                f"{role_of(role).name} asks {endpoint_name(other)}: choose its model there in the profile"
+            )
+    return endpoint
+
+
+def endpoints_named(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe as JSON with the ids of the endpoints that it names; raises FieldProblem."""
+    named = dict(recipe)
+    try:
+        if isinstance(name := named.get("endpoint"), str) and name:
+            named["endpoint"] = endpoint_id(name)
+    except EndpointGone as gone:
+        raise FieldProblem("endpoint", str(gone)) from None
+    by_role = named.get("endpoints")
+    if isinstance(by_role, Mapping):
+        try:
+            named["endpoints"] = {role: endpoint_id(str(one)) for role, one in by_role.items() if one}
+        except EndpointGone as gone:
+            raise FieldProblem("endpoints", str(gone)) from None
+    return named
+
+
+def endpoint_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
+    """Return the id of the endpoint that a role asks; `endpoint` is the recipe's."""
+    return choice.endpoints.get(role) or choice.endpoint or endpoint.id
+
+
 def model_of(role: types.Role, *, choice: JudgeSpec, endpoint: Endpoint) -> str:
-    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one.
+    """Return a role's model: its own, the recipe's or the endpoint's; the embedded endpoint has only one.
 
     Beside a model that reasons the formatter, which only copies, is a cheap model where the vendor has one.
     """
-    if endpoint.embedded:
+    if (asked := endpoint_of(role, choice=choice, endpoint=endpoint)).startswith("embedded:"):
         return EMBEDDED_MODEL
-    if endpoint.simulated:
+    if asked == SIMULATED:
         return SIMULATED_MODEL
-    reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
+    # The settings name models of the server's own endpoint.
+    usual = endpoint.models[0] if endpoint.models else settings.LACE_REASONING_MODEL or HOSTED_MODEL
+    reasoning = choice.model or usual
     if role_of(role).output != "copy":
         return choice.models.get(role) or reasoning
-    chosen = choice.models.get(role) or choice.formatter or settings.LACE_FORMATTER_MODEL
-    if chosen or not known_profile(endpoint=endpoint.id, model=reasoning).reasons:
+    chosen = choice.models.get(role) or choice.formatter
+    chosen = chosen or ("" if endpoint.name else settings.LACE_FORMATTER_MODEL)
+    if chosen or not known_profile(endpoint=asked, model=reasoning).reasons:
         return chosen or reasoning
-    return cheap_model(endpoint.id) or reasoning
+    cheap = cheap_model(asked)
+    return cheap if cheap and (not endpoint.models or cheap in endpoint.models) else reasoning
 
 
 def role_profiles(
     *, choice: JudgeSpec, endpoint: Endpoint, learned: bool = False
 ) -> dict[types.Role, ModelProfile]:
-    """Return what each role's model takes, as the table and the workspace say; one query.
+    """Return what each role's model takes, as the table and the workspace say; one query an endpoint.
 
     What was learned changes how a request is sent, never the judge: else each lesson would make another one.
     """
-    models = {role.key: model_of(role.key, choice=choice, endpoint=endpoint) for role in ROLES}
-    profiles = model_profiles(endpoint=endpoint.id, models=models.values(), learned=learned)
-    return {role: profiles[model] for role, model in models.items()}
+    models = {
+        role.key: types.ModelAt(
+            endpoint_of(role.key, choice=choice, endpoint=endpoint),
+            model_of(role.key, choice=choice, endpoint=endpoint),
+        )
+        for role in ROLES
+    }
+    profiles = profiles_at(models.values(), learned=learned)
+    return {role: profiles[at] for role, at in models.items()}
 
 
 def groups_of(
@@ -127,7 +176,7 @@ def groups_of(
 
     For the embedded model, grouping `auto` is one criterion per call.
     """
-    grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
+    grouping = "criterion" if _embedded(choice, endpoint) and choice.grouping == "auto" else choice.grouping
     engines = {row.key: _engine_of(row, choice) for row in criteria}
     groups: list[tuple[types.Engine, tuple[str, ...]]] = []
     for engine in get_args(types.Engine):
@@ -161,7 +210,7 @@ def judge_config(
     return {
         "schema": SCHEMA,
         "engine": choice.engine,
-        "endpoint": endpoint.id,
+        "endpoint": choice.endpoint or endpoint.id,
         "model": _reasoning_models(roles),
         "formatter": roles["formatter"]["model"],
         "roles": roles,
@@ -171,7 +220,7 @@ def judge_config(
             for engine, keys in groups
         ],
         # A very small model reads short prompts best; with the chat first its criteria share that prefix.
-        "size": "compact" if endpoint.embedded else "full",
+        "size": "compact" if _embedded(choice, endpoint) else "full",
         "layout": _layout(choice, endpoint),
         "role_in": choice.role_in,
         "order_seed": 0,
@@ -185,10 +234,14 @@ def judge_config(
     }
 
 
+def _embedded(choice: JudgeSpec, endpoint: Endpoint) -> bool:
+    return (choice.endpoint or endpoint.id).startswith("embedded:")
+
+
 def _layout(choice: JudgeSpec, endpoint: Endpoint) -> types.Layout:
     if choice.layout != "auto":
         return choice.layout
-    return "chat_first" if endpoint.embedded else "criteria_first"
+    return "chat_first" if _embedded(choice, endpoint) else "criteria_first"
 
 
 def _knowledge(choice: JudgeSpec, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
@@ -215,7 +268,7 @@ def _role(role: types.Role, choice: JudgeSpec, endpoint: Endpoint, profile: Mode
     sampling = default_sampling(
         role=role,
         profile=profile,
-        endpoint=endpoint.id,
+        endpoint=endpoint_of(role, choice=choice, endpoint=endpoint),
         model=model_of(role, choice=choice, endpoint=endpoint),
         samples=choice.samples,
         temperature=choice.temperatures.get(role),

@@ -8,7 +8,7 @@ from evaluation.engines.core.roles import engine_roles, role_of
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.sampling_defaults import not_taken
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import model_of, role_profiles
+from evaluation.judges.queries.configs import endpoint_of, model_of, role_profiles
 
 
 def model_notices(*, choice: JudgeSpec, endpoint: Endpoint) -> list[str]:
@@ -57,6 +57,15 @@ def _dear_formatter(choice: JudgeSpec, endpoint: Endpoint) -> list[str]:
 
 
 def _never_tested(choice: JudgeSpec, endpoint: Endpoint) -> list[str]:
-    models = {model_of(role, choice=choice, endpoint=endpoint) for role in roles_asked(choice)}
-    untested = sorted(models - tested_models(endpoint=endpoint.id, models=models))
+    asked: dict[str, set[str]] = {}
+    for role in roles_asked(choice):
+        name = endpoint_of(role, choice=choice, endpoint=endpoint)
+        asked.setdefault(name, set()).add(model_of(role, choice=choice, endpoint=endpoint))
+    untested = sorted(
+        {
+            model
+            for name, models in asked.items()
+            for model in models - tested_models(endpoint=name, models=models)
+        }
+    )
     return [f"model {model} was never tested here: run its model test first" for model in untested]

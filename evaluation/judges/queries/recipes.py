@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.engines.core.roles import ADVOCATES, NAMES
+from evaluation.gateway.current import endpoint_names
+from evaluation.gateway.endpoints import endpoint_name
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
@@ -93,7 +95,8 @@ def recipe_settings(choice: JudgeSpec) -> list[Setting]:
     return [
         Setting("Engine", ENGINES[choice.engine]),
         *([Setting("Debated", AUTO_DEBATES[choice.auto_debates])] if choice.engine == "auto" else []),
-        Setting("Model", choice.model or SETTINGS_MODEL),
+        Setting("Endpoint", endpoint_names().get(choice.endpoint, choice.endpoint) or "the server's own"),
+        Setting("Model", choice.model or ("the endpoint's first" if choice.endpoint else SETTINGS_MODEL)),
         Setting("Formatter", choice.formatter or "the same model"),
         *_answer_settings(
             samples=choice.samples,
@@ -115,12 +118,14 @@ def recipe_roles(choice: JudgeSpec) -> list[RoleSetting]:
     return [
         RoleSetting(
             name,
-            choice.models.get(role, ""),
+            at_endpoint(choice.models.get(role, ""), choice.endpoints.get(role, ""), own=choice.endpoint),
             choice.temperatures.get(role),
             choice.efforts.get(role, ""),
         )
         for role, name in NAMES.items()
-        if role in choice.models or role in choice.temperatures or role in choice.efforts
+        if any(
+            role in part for part in (choice.endpoints, choice.models, choice.temperatures, choice.efforts)
+        )
     ]
 
 
@@ -173,13 +178,30 @@ def _sent(sent: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def at_endpoint(model: str, endpoint: str, *, own: str) -> str:
+    """Return a role's model, with the endpoint (its id) where it is not the judge's own.
+
+    Examples
+    --------
+    >>> at_endpoint("m", "http://b/v1", own="http://a/v1"), at_endpoint("m", "http://a/v1", own="http://a/v1")
+    ('m at http://b/v1', 'm')
+    """
+    if endpoint in ("", own):
+        return model
+    return f"{model} at {endpoint_name(endpoint)}".strip()
+
+
 def judge_roles(judge: Judge) -> list[RoleSetting]:
     """Return the model and sampling of each role that a judge asks."""
     roles = judge.config.get("roles", {})
     return [
         RoleSetting(
             name,
-            str(roles[role].get("model", "")),
+            at_endpoint(
+                str(roles[role].get("model", "")),
+                str(roles[role].get("endpoint", "")),
+                own=str(judge.config.get("endpoint", "")),
+            ),
             roles[role].get("temperature"),
             str(roles[role].get("reasoning_effort") or ""),
             roles[role].get("max_tokens"),

@@ -112,9 +112,18 @@ def _prompts_create(
     )
 
 
-def judge_sent(judge: Judge, profiles: Mapping[str, ModelProfile]) -> None:
+def judge_sent(judge: Judge, profiles: Mapping[types.ModelAt, ModelProfile]) -> None:
     """Record where a judge's requests differ from its configuration, by model and parameter."""
-    sent = sent_differences(judge.config.get("roles", {}), profiles)
+    sent: dict[str, Any] = {}
+    for endpoint in {at.endpoint for at in profiles}:
+        own = {at.model: profile for at, profile in profiles.items() if at.endpoint == endpoint}
+        roles = {
+            role: settings
+            for role, settings in judge.config.get("roles", {}).items()
+            if settings.get("endpoint", endpoint) == endpoint
+        }
+        for model, changed in sent_differences(roles, own).items():
+            sent[model] = sent.get(model, {}) | changed
     if sent != judge.sent:
         judge.sent = sent
         judge.save(update_fields=["sent"])

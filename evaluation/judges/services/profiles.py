@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from common.problems import FieldProblem, InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeSpec, spec_to_json
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.rubric import Criterion, Rubric
@@ -103,7 +103,7 @@ class JudgeToday:
 def judges_today(*, choice: JudgeSpec) -> list[JudgeToday]:
     """Return today's judge for each rubric; rows created to find out are rolled back."""
     try:
-        endpoint = current_endpoint()
+        endpoint = judge_endpoint(choice)
     except InputProblem as problem:
         return [JudgeToday(row.name, problem=str(problem)) for row in Rubric.objects.order_by("name")]
     return [_judge_today(choice, rubric, endpoint) for rubric in Rubric.objects.order_by("name")]

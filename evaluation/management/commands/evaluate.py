@@ -14,9 +14,10 @@ from tqdm import tqdm
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
-from evaluation.gateway.current import current_endpoint, price_file
+from evaluation.gateway.current import price_file
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeSpec
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.model_notices import model_notices
 from evaluation.management.options import (
     add_judge_arguments,
@@ -61,20 +62,20 @@ class Command(WorkbenchCommand):
         add("--resume", type=positive, metavar="RUN", help="continue this run and retry failed units")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        endpoint = current_endpoint()
         price_file()  # refuse an unreadable price file before a run is planned
         if options["resume"]:
             refuse_plan_options(options)
         if options["dry_run"]:
-            estimate = self._estimate(endpoint, options)
+            estimate = self._estimate(options)
             self.answer(estimate.as_json(), estimate_text(estimate))
             return
-        run = self._resumed(options) if options["resume"] else self._started(endpoint, options)
+        run = self._resumed(options) if options["resume"] else self._started(options)
         self._execute(run, options["max_in_flight"])
         self._finish(run)
 
-    def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
+    def _started(self, options: dict[str, Any]) -> Run:
         chat_set, judge = chosen_set(options), chosen_judge(options)
+        endpoint = judge_endpoint(judge)
         run = run_start(chat_set=chat_set, judge=judge, run=chosen_run(options), endpoint=endpoint)
         self._notices(judge, endpoint)
         if (profile := profile_as_it_is(options)) is not None:
@@ -91,12 +92,13 @@ class Command(WorkbenchCommand):
             budget_change(run, options["budget"])
         return run_reopen(run)
 
-    def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
+    def _estimate(self, options: dict[str, Any]) -> Estimate:
         if options["resume"]:
             return run_estimate(
                 run_named(options["resume"]), budget_usd=options["budget"], most_chats=DRY_RUN_CHATS
             )
         chat_set, judge = chosen_set(options), chosen_judge(options)
+        endpoint = judge_endpoint(judge)
         estimate = estimate_for(
             chat_set=chat_set,
             judge=judge,

@@ -12,8 +12,8 @@ from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import KnowledgeMode
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.management.options import named_recipe
 from evaluation.models.judges import Engine
 from evaluation.probes.core import DIRECTIONS, KINDS
@@ -62,11 +62,11 @@ class Command(WorkbenchCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        endpoint = current_endpoint()
         chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
         if chat_set is None:
             raise InputProblem(f"--set: there is no chat set {options['set']!r}")
         judge, choice = chosen_judge(options), chosen_probe(options)
+        endpoint = judge_endpoint(judge)
         if options["dry_run"]:
             estimate = probe_estimate(chat_set=chat_set, judge=judge, choice=choice, endpoint=endpoint)
             self.answer(estimate, estimate_text(estimate))

@@ -7,9 +7,9 @@ from typing import Any
 from tqdm import tqdm
 
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
-from evaluation.gateway.current import current_endpoint
+from evaluation.gateway.current import endpoint_id
 from evaluation.judges.core.spec import JudgeSpec
-from evaluation.judges.queries.configs import model_of
+from evaluation.judges.queries.configs import judge_endpoint, model_of
 from evaluation.model_tests.services import model_test_begin, model_test_run
 from evaluation.model_tests.worker import STEPS
 
@@ -17,17 +17,20 @@ WORDS = {"pass": "pass", "set": "set", "fail": "FAIL", "info": "note"}
 
 
 class Command(WorkbenchCommand):
-    """Test a model of the endpoint in the settings; exit code 0, or 1 if a check fails."""
+    """Test a model of an endpoint, the one in the settings by default; exit code 0, or 1 if a check fails."""
 
     help = __doc__
     on_stop = "answers that came are saved"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("model", nargs="?", help="default: LACE_REASONING_MODEL")
+        parser.add_argument("--endpoint", metavar="NAME", help="a connected endpoint")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        usual = model_of("direct", choice=JudgeSpec("direct"), endpoint=current_endpoint())
-        row = model_test_begin(model=options["model"] or usual, by=None)
+        choice = JudgeSpec("direct", endpoint=endpoint_id(options["endpoint"]) if options["endpoint"] else "")
+        endpoint = judge_endpoint(choice)
+        usual = model_of("direct", choice=choice, endpoint=endpoint)
+        row = model_test_begin(model=options["model"] or usual, by=None, endpoint=endpoint.id)
         self.note(f"{row.model} at {row.endpoint}")
         with tqdm(total=STEPS, unit="step", disable=None) as bar:
             result = model_test_run(row, on_step=bar.update)

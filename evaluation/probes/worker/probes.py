@@ -186,7 +186,7 @@ class CostModel:
         tokens = prompt_tokens_at_most(request)
         price = cost(
             prices=self.plan.prices,
-            model=request.model,
+            model=request.at,
             prompt_tokens=tokens,
             completion_tokens=request.max_tokens,
         )

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from common.disk import database_folder, disk_trouble
+from evaluation.core.types import ModelAt
 from evaluation.gateway.throttle.waits import endpoint_wait
 from evaluation.models.runs import Run
 from evaluation.runs.queries.workers import HEARD_WITHIN, judge_workers, no_worker
@@ -40,10 +41,11 @@ def just_enqueued(run: Run) -> bool:
 
 def _endpoint_hold_up(run: Run) -> str:
     config = run.judge.config
-    models = {role["model"] for role in config.get("roles", {}).values()} | {run.judge.model} - {""}
-    wait = endpoint_wait(
-        endpoint=str(config.get("endpoint", "")), models=models, broker_url=settings.CELERY_BROKER_URL
-    )
+    own = str(config.get("endpoint", ""))
+    models = {ModelAt(role.get("endpoint", own), role["model"]) for role in config.get("roles", {}).values()}
+    if not models and run.judge.model:
+        models = {ModelAt(own, run.judge.model)}
+    wait = endpoint_wait(models=models, broker_url=settings.CELERY_BROKER_URL)
     if wait is None:
         return ""
     if wait.failing:

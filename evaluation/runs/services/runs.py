@@ -10,8 +10,9 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef
 
 from common.problems import InputProblem
+from evaluation.core.types import ModelAt
 from evaluation.gateway.budget import budget_check, budget_recount
-from evaluation.gateway.current import current_prices
+from evaluation.gateway.current import prices_at
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.simulated import OUTSIDE, SIMULATED_MODEL
 from evaluation.judges.core.spec import JudgeSpec
@@ -70,10 +71,8 @@ def run_start(
 
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
-    if run.mode == Run.Mode.BATCH and endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: use live mode")
-    if run.mode == Run.Mode.BATCH and endpoint.simulated:
-        raise RunRefused("the simulated judge has no Batch API: use live mode")
+    if run.mode == Run.Mode.BATCH:
+        _batch_check(judge, endpoint)
     named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
     if named and not Workspace.is_demo():
         raise RunRefused(OUTSIDE)
@@ -209,14 +208,27 @@ def _held_out() -> Exists:
     return Exists(ChatSetMember.objects.filter(chat=OuterRef("chat"), split=Split.HOLDOUT))
 
 
+def _batch_check(judge: JudgeSpec, endpoint: Endpoint) -> None:
+    """Refuse the Batch API where not every call of the judge goes to one endpoint that has it."""
+    if endpoint.embedded:
+        raise RunRefused("the embedded model has no Batch API: use live mode")
+    if endpoint.simulated:
+        raise RunRefused("the simulated judge has no Batch API: use live mode")
+    if not endpoint.batch:
+        raise RunRefused(f"the endpoint {endpoint.name} has no Batch API: use live mode")
+    if set(judge.endpoints.values()) - {endpoint.id}:
+        raise RunRefused("this judge asks several endpoints, and a batch only one: use live mode")
+
+
 def _group_count(judge: Judge) -> int:
     return len(judge.config["groups"])
 
 
 def _budget_check(judge: Judge, budget: Decimal | None) -> None:
-    models = {role["model"] for role in judge.config["roles"].values()}
-    prices = current_prices(endpoint=judge.config["endpoint"], models=models)
-    budget_check(budget=budget, models=models, prices=prices)
+    if budget is None:
+        return
+    models = {ModelAt(role["endpoint"], role["model"]) for role in judge.config["roles"].values()}
+    budget_check(budget=budget, models=models, prices=prices_at(models))
 
 
 def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from django.db import IntegrityError, transaction
 
 from common.problems import InputProblem
-from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import EngineName, JudgeSpec
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.recipes import AUTO_DEBATES
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
@@ -45,7 +45,7 @@ class StartedRun:
 def start_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice) -> Estimate:
     """Return today's calls and cost of the run, from a part of a large set. Raises InputProblem."""
     return estimate_for(
-        chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), most_chats=MOST_CHATS
+        chat_set=chat_set, judge=judge, run=run, endpoint=judge_endpoint(judge), most_chats=MOST_CHATS
     )
 
 
@@ -62,7 +62,7 @@ def other_engine_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice
             chat_set=chat_set,
             judge=replace(judge, engine=other),
             run=run,
-            endpoint=current_endpoint(),
+            endpoint=judge_endpoint(judge),
             most_chats=MOST_COMPARED,
         )
     except InputProblem:
@@ -90,7 +90,7 @@ def _start_run(
     """Start the run; a new judge remembers its profile."""
     if earlier := _started(run):
         return earlier
-    started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), by=by)
+    started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=judge_endpoint(judge), by=by)
     Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
     return StartedRun(started)
 

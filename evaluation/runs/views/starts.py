@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.gateway.current import current_endpoint
+from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.model_notices import model_notices
 from evaluation.runs.forms import StartForm
 from evaluation.runs.services.starts import other_engine_estimate, start_estimate, start_run
@@ -57,6 +57,6 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
         estimate, other = start_estimate(**chosen), other_engine_estimate(**chosen)
     except InputProblem as problem:
         return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
-    notices = model_notices(choice=form.judge, endpoint=current_endpoint())
+    notices = model_notices(choice=form.judge, endpoint=judge_endpoint(form.judge))
     context = {"estimate": estimate, "other": other, "notices": notices}
     return render(request, "evaluation/runs/_estimate.html", context)

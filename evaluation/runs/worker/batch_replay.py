@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from evaluation.core.prefixes import Prefixes
-from evaluation.core.types import Chat, GroupResult, Model, Reply, Request
+from evaluation.core.types import Chat, GroupResult, Model, ModelAt, Reply, Request
 from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.budget import worst_cost
@@ -61,7 +61,7 @@ class _StoredOnly:
     work: Work
     lookups: Lookups[_StoredAnswer]
     given_up: Mapping[str, Reply]
-    prefixes: dict[str, Prefixes]
+    prefixes: dict[ModelAt, Prefixes]
     placebo_chat: Chat | None
     embedder: StoredVectors
     questions: list[Question] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _StoredOnly:
 
     def _paid(self, request: Request, used: CallUsed) -> CallUsed:
         """Return the handle of an answer that this unit asked for, with how much of its prompt repeats."""
-        characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
+        characters, repeated = self.prefixes.setdefault(request.at, Prefixes()).add(request.messages)
         return replace(used, prompt_chars=characters, repeated_chars=repeated)
 
 
@@ -100,7 +100,7 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
     """
     files, last = Files(run, plan.endpoint, plan.prices, plan.profiles), 0
     opening = None if run.budget_usd is None else _Opening(run, plan)
-    prefixes: dict[str, Prefixes] = {}
+    prefixes: dict[ModelAt, Prefixes] = {}
     while works := _take(run, lease_id, after=last):
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))

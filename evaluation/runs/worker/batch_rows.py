@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
-from evaluation.core.types import PromptMessage, Reply, Request
+from evaluation.core.types import ModelAt, PromptMessage, Reply, Request
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.endpoints.services import model_learn
 from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
@@ -68,8 +68,8 @@ class Files:
 
     run: Run
     endpoint: Endpoint
-    prices: dict[str, Price]
-    profiles: Mapping[str, ModelProfile]
+    prices: dict[ModelAt, Price]
+    profiles: Mapping[ModelAt, ModelProfile]
     asked: int = 0
     waiting: int = 0
     over_budget: bool = False
@@ -118,7 +118,7 @@ class Files:
         return None if full is None else full * BATCH_SHARE
 
     def _profile(self, request: Request) -> ModelProfile:
-        return self.profiles.get(request.model) or ModelProfile()
+        return self.profiles.get(request.at) or ModelProfile()
 
     def _room(self, one: Question) -> Batch:
         """Return the batch for this request: a file has one model and a size limit."""
@@ -171,7 +171,7 @@ def _numbers(calls: dict[str, ModelCall]) -> dict[int, int]:
     return dict(rows.annotate(last=Max("number")).values_list("call", "last"))
 
 
-def batch_file_write(batch: Batch, file: BinaryIO, profiles: Mapping[str, ModelProfile]) -> None:
+def batch_file_write(batch: Batch, file: BinaryIO, profiles: Mapping[ModelAt, ModelProfile]) -> None:
     """Write the file of a batch's requests from the record: the same before and after a crash."""
     attempts = batch.attempts.filter(ended_at=None).order_by("id").select_related("call")
     for chunk in _chunks(attempts.iterator(chunk_size=CHUNK)):
@@ -179,11 +179,8 @@ def batch_file_write(batch: Batch, file: BinaryIO, profiles: Mapping[str, ModelP
         digests = {digest for call in calls for _, row in call.parts for digest in row}
         texts = {digest: block.text for digest, block in TextBlock.objects.in_bulk(digests).items()}
         for call in calls:
-            file.write(
-                request_line(
-                    call.key, request_body(_request(call, texts), profiles.get(call.model) or ModelProfile())
-                )
-            )
+            profile = profiles.get(ModelAt(call.endpoint, call.model)) or ModelProfile()
+            file.write(request_line(call.key, request_body(_request(call, texts), profile)))
 
 
 def _request(call: ModelCall, texts: Mapping[str, str] | None) -> Request:
@@ -217,12 +214,12 @@ class Collector:
     """
 
     batch: Batch
-    prices: dict[str, Price]
-    profiles: dict[str, ModelProfile]
+    prices: dict[ModelAt, Price]
+    profiles: dict[ModelAt, ModelProfile]
     given_up: dict[str, Reply] = field(default_factory=dict)
     answered: int = 0
     trouble: str = ""
-    _asked_with: dict[str, ModelProfile] = field(init=False)
+    _asked_with: dict[ModelAt, ModelProfile] = field(init=False)
 
     def __post_init__(self) -> None:
         self._asked_with = dict(self.profiles)
@@ -292,7 +289,7 @@ class Collector:
         attempt.completion_tokens = outcome.completion_tokens
         full = cost(
             prices=self.prices,
-            model=attempt.call.model,
+            model=ModelAt(attempt.call.endpoint, attempt.call.model),
             prompt_tokens=outcome.prompt_tokens,
             completion_tokens=outcome.completion_tokens,
             cached_tokens=outcome.cached_tokens,
@@ -325,13 +322,14 @@ class Collector:
         """Learn what the model refused; return whether the next wave asks anew."""
         if outcome.kind not in ("bad_request", "too_long"):
             return False
-        asked_with = self._asked_with.get(call.model) or ModelProfile()
-        if self.profiles.get(call.model, asked_with) == asked_with:
+        at = ModelAt(call.endpoint, call.model)
+        asked_with = self._asked_with.get(at) or ModelProfile()
+        if self.profiles.get(at, asked_with) == asked_with:
             body = request_body(_request(call, None), asked_with)
             changes = lesson(outcome.refusal, body=body, profile=asked_with)
             if not changes:
                 return False
-            self.profiles[call.model] = asked_with.learn(changes)
+            self.profiles[at] = asked_with.learn(changes)
             model_learn(endpoint=call.endpoint, model=call.model, changes=changes)
         return True
 

@@ -11,12 +11,12 @@ from django.db.models import Count
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.tokens import CHARS_A_TOKEN, tokens_expected
 from evaluation.core.types import Chat as CoreChat
-from evaluation.core.types import Layout, Reply, Request
+from evaluation.core.types import Layout, ModelAt, Reply, Request
 from evaluation.endpoints.core.profile import ModelProfile
-from evaluation.endpoints.queries import model_profiles
+from evaluation.endpoints.queries import profiles_at
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
-from evaluation.gateway.current import current_prices
+from evaluation.gateway.current import prices_at
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
 from evaluation.gateway.prices import BATCH_SHARE, Price, cost, price_sources
 from evaluation.models.judges import Judge
@@ -133,15 +133,15 @@ class Asking:
     replicate: int
     audit: float
     fence_secret: bytes
-    prices: Mapping[str, Price]
+    prices: Mapping[ModelAt, Price]
     endpoint: str
-    answer_tokens: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by role and model
-    profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
+    answer_tokens: Mapping[tuple[str, ModelAt], float] = field(default_factory=dict)  # by role and model
+    profiles: Mapping[ModelAt, ModelProfile] = field(default_factory=dict)
 
     @property
-    def models(self) -> set[str]:
+    def models(self) -> set[ModelAt]:
         """Return the models that the roles ask."""
-        return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
+        return {role.at for group in self.groups.values() for role in group.setup.roles.values()}
 
     def stored_vectors(self) -> StoredVectors:
         """Return the vectors that rank passages without asking for any: those that are stored."""
@@ -170,12 +170,12 @@ class _Tally:
 class _Repetition:
     """How much of the prompts of one layout repeats; each model has its own cache."""
 
-    prefixes: dict[str, Prefixes] = field(default_factory=lambda: defaultdict(Prefixes))
+    prefixes: dict[ModelAt, Prefixes] = field(default_factory=lambda: defaultdict(Prefixes))
     characters: int = 0
     repeated: int = 0
 
     def add(self, request: Request) -> None:
-        characters, repeated = self.prefixes[request.model].add(request.messages)
+        characters, repeated = self.prefixes[request.at].add(request.messages)
         self.characters += characters
         self.repeated += repeated
 
@@ -227,7 +227,7 @@ class _CountingModel:
     def _expected_tokens(self, request: Request) -> float:
         """Return the expected length of an answer."""
         start = min(request.max_tokens // 2, ANSWER_TOKENS * len(self.group.criteria))
-        mean = self.asking.answer_tokens.get((request.role, request.model), start)
+        mean = self.asking.answer_tokens.get((request.role, request.at), start)
         return min(mean, request.max_tokens)
 
     def _count(self, tally: _Tally, request: Request, *, known: bool) -> None:
@@ -237,7 +237,7 @@ class _CountingModel:
         if known:
             tally.reused += 1
             return
-        profile = self.asking.profiles.get(request.model)
+        profile = self.asking.profiles.get(request.at)
         price = worst_cost(request, self.asking.prices, profile=profile)
         tally.calls += 1
         tally.prompt_tokens += prompt_tokens_at_most(request)
@@ -251,12 +251,12 @@ class _CountingModel:
             tally.expected_cost_usd,
             cost(
                 prices=self.asking.prices,
-                model=request.model,
+                model=request.at,
                 prompt_tokens=round(prompt),
                 completion_tokens=round(answer),
             ),
         )
-        tally.learned += (request.role, request.model) in self.asking.answer_tokens
+        tally.learned += (request.role, request.at) in self.asking.answer_tokens
 
 
 def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int | None = None) -> Estimate:
@@ -285,16 +285,16 @@ def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
     """Return this judge's groups and the prices in the settings."""
     prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     groups = judge_groups(judge, prompts)
-    models = {role.model for group in groups.values() for role in group.setup.roles.values()}
+    models = {role.at for group in groups.values() for role in group.setup.roles.values()}
     return Asking(
         groups=groups,
         replicate=replicate,
         audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
-        prices=current_prices(endpoint=judge.config["endpoint"], models=models),
+        prices=prices_at(models),
         endpoint=judge.config["endpoint"],
-        answer_tokens=mean_answer_tokens(endpoint=judge.config["endpoint"], models=models),
-        profiles=model_profiles(endpoint=judge.config["endpoint"], models=models),
+        answer_tokens=mean_answer_tokens(models=models),
+        profiles=profiles_at(models),
     )
 
 

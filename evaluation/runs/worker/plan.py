@@ -7,11 +7,16 @@ from django.conf import settings
 
 from common.problems import OPERATOR, InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
-from evaluation.endpoints.queries import model_profiles
-from evaluation.gateway.current import current_prices, endpoint_locator, endpoint_of_judge
+from evaluation.endpoints.queries import profiles_at
+from evaluation.gateway.current import (
+    EndpointGone,
+    current_endpoint,
+    endpoint_at,
+    prices_at,
+)
 from evaluation.gateway.endpoints import Endpoint, endpoint_name
-from evaluation.gateway.throttle import Limits
 from evaluation.judges.core.fingerprint import has_current_texts
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
@@ -40,17 +45,32 @@ def texts_check(run: Run) -> None:
         raise InputProblem(problem)
 
 
-def endpoint_check(run: Run, endpoint: Endpoint) -> None:
-    """Raise EndpointChanged unless the endpoint is the judge's: one run never mixes the answers of two."""
-    begun = run.judge.config["endpoint"]
-    if endpoint.id == begun:
-        return
-    names = (
-        f"run {run.pk} began at {endpoint_name(begun)}, but the server is set to {endpoint_name(endpoint.id)}"
-    )
-    if endpoint.embedded and begun.startswith("embedded:"):
+def run_endpoints(run: Run) -> list[Endpoint]:
+    """Return the endpoints of a run's judge, its own first: one run never mixes the answers of others.
+
+    Raises EndpointChanged where one is gone, and KeyUnreadable.
+    """
+    found = []
+    for endpoint in run.judge.endpoints:
+        try:
+            found.append(endpoint_at(endpoint))
+        except EndpointGone as gone:
+            raise _changed(run, endpoint, gone) from gone
+    return found
+
+
+def _changed(run: Run, begun: str, gone: EndpointGone) -> InputProblem:
+    """Return why a run cannot go on: its endpoint was the server's own, or was removed or disabled."""
+    try:
+        own = current_endpoint()
+    except InputProblem as problem:
+        return problem
+    if ConnectedEndpoint.objects.filter(address=begun).exists():
+        return EndpointChanged(f"run {run.pk}: {gone}")
+    names = f"run {run.pk} began at {endpoint_name(begun)}, but the server is set to {endpoint_name(own.id)}"
+    if own.embedded and begun.startswith("embedded:"):
         names = f"run {run.pk} began with another endpoint: an older file of the embedded model"
-    raise EndpointChanged(
+    return EndpointChanged(
         f"{names}. Ask {OPERATOR} to set the endpoint back and restart the workers, or start a new run",
         settings=("OPENAI_BASE_URL", "OPENAI_API_KEY"),
     )
@@ -62,7 +82,7 @@ def resume_check(run: Run) -> None:
     Answers of both would be mixed in one run. Also raises what current_endpoint raises.
     """
     texts_check(run)
-    endpoint_check(run, endpoint_of_judge(run.judge.config["endpoint"]))
+    run_endpoints(run)
 
 
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
@@ -70,12 +90,14 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
 
     Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
     """
-    endpoint = endpoint_of_judge(run.judge.config["endpoint"])
-    endpoint_check(run, endpoint)
+    endpoint, *others = run_endpoints(run)
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     plan = plan_without_run(
-        endpoint=endpoint, groups=judge_groups(run.judge, prompts), max_in_flight=in_flight
+        endpoint=endpoint,
+        groups=judge_groups(run.judge, prompts),
+        max_in_flight=in_flight,
+        others=tuple(others),
     )
     return replace(
         plan,
@@ -90,7 +112,13 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     )
 
 
-def plan_without_run(*, endpoint: Endpoint, groups: dict[int, Group], max_in_flight: int) -> Plan:
+def plan_without_run(
+    *,
+    endpoint: Endpoint,
+    groups: dict[int, Group],
+    max_in_flight: int,
+    others: tuple[Endpoint, ...] = (),
+) -> Plan:
     """Return what asking an endpoint needs: limits, time-outs, prices and profiles of the groups' models.
 
     Raises PriceFileError or EmbeddedModelMissing.
@@ -103,16 +131,14 @@ def plan_without_run(*, endpoint: Endpoint, groups: dict[int, Group], max_in_fli
         fence_secret=bytes(Workspace.current().fence_secret),
         endpoint=endpoint,
         prices={},
-        locate=endpoint_locator(endpoint),
-        # The embedded server has one slot: a second call in flight would only wait there.
-        max_in_flight=1 if endpoint.embedded else max_in_flight,
+        max_in_flight=max(one.slots(max_in_flight) for one in (endpoint, *others)),
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
         reasoning_timeout=float(settings.LACE_REASONING_TIMEOUT),
-        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
+        others=others,
         broker_url=settings.CELERY_BROKER_URL,
     )
-    plan.prices.update(current_prices(endpoint=endpoint.id, models=plan.models))
-    plan.profiles.update(model_profiles(endpoint=endpoint.id, models=plan.models))
+    plan.prices.update(prices_at(plan.models))
+    plan.profiles.update(profiles_at(plan.models))
     return plan
 
 

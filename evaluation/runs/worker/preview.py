@@ -50,6 +50,7 @@ class Preview:
     parts: int
     calls: tuple[PreviewedCall, ...]
     price_sources: Sequence[str] = ()
+    embedded: bool = False
 
     @property
     def _certain(self) -> list[PreviewedCall]:
@@ -119,7 +120,8 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
         criteria=tuple(row.key for row in group.criteria),
         parts=1 + max(call.part for call in calls),
         calls=calls,
-        price_sources=price_sources(prices=asking.prices, models={call.model for call in calls}),
+        price_sources=price_sources(prices=asking.prices, models={one.at for one in recorder.requests}),
+        embedded=asking.endpoint.startswith("embedded:"),
     )
 
 
@@ -133,7 +135,7 @@ def _shown(requests: Sequence[Request]) -> list[Request]:
 
 
 def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
-    profile = asking.profiles.get(request.model)
+    profile = asking.profiles.get(request.at)
     return PreviewedCall(
         role=request.role,
         model=request.model,

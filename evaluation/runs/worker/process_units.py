@@ -12,17 +12,16 @@ from typing import Self
 
 from django.db import InterfaceError, OperationalError
 
-from evaluation.core.types import Chat, Criterion, GroupResult, Model, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Model, ModelAt, Setup
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
-from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.current import endpoint_client
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
-from evaluation.gateway.simulated import SimulatedClient
 from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
@@ -66,6 +65,8 @@ class Group:
 class Plan:
     """Everything a worker needs besides the units; loaded once, before the loop starts.
 
+    `endpoint` is the judge's, `others` those that single roles use.
+
     The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects`, only
     units are taken that were in work when workers died. `began`: units were judged before.
     """
@@ -76,26 +77,26 @@ class Plan:
     criterion_ids: dict[str, int]
     fence_secret: bytes
     endpoint: Endpoint
-    prices: dict[str, Price]
-    locate: Callable[[], str] | None
+    prices: dict[ModelAt, Price]
     max_in_flight: int
     timeout: float
     samples: int = 1
     audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
-    limits: Limits = field(default_factory=Limits)
+    others: tuple[Endpoint, ...] = ()
     broker_url: str = ""
     suspects: bool = False
-    profiles: dict[str, ModelProfile] = field(default_factory=dict)
+    profiles: dict[ModelAt, ModelProfile] = field(default_factory=dict)
     began: bool = False
     reasoning_timeout: float = 0.0
 
     @property
-    def models(self) -> set[str]:
-        """Return every model of the run."""
-        asked = {role.model for group in self.groups.values() for role in group.setup.roles.values()}
-        return asked | ({self.embedding_model} if self.embedding_model else set())
+    def models(self) -> set[ModelAt]:
+        """Return every model of the run, at its endpoint."""
+        asked = {role.at for group in self.groups.values() for role in group.setup.roles.values()}
+        vectors = {ModelAt(self.endpoint.id, self.embedding_model)} if self.embedding_model else set()
+        return asked | vectors
 
     @property
     def embedding_model(self) -> str:
@@ -199,10 +200,9 @@ async def _process(
 async def gateway_open(
     plan: Plan, database: DatabaseThread, *, seconds: float | None = None
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway to a plan's endpoint, limited together with all other users of the endpoint."""
-    endpoint = plan.endpoint
-    sends = SimulatedClient() if endpoint.simulated else EndpointClient(endpoint, locate=plan.locate)
-    async with sends as client, AsyncExitStack() as stack:
+    """Open the gateway to a plan's endpoints, limited together with all other users of each endpoint."""
+    async with endpoint_client(plan.endpoint) as client, AsyncExitStack() as stack:
+        others = {one.id: await stack.enter_async_context(endpoint_client(one)) for one in plan.others}
         yield Gateway(
             endpoint=plan.endpoint,
             client=client,
@@ -214,26 +214,31 @@ async def gateway_open(
             budget_usd=plan.budget_usd,
             profiles=plan.profiles,
             reasoning_timeout=plan.reasoning_timeout,
+            others=others,
         )
 
 
-async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
-    """Return each model's throttle; several models share the slots."""
-    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
-    return {
-        model: await stack.enter_async_context(
-            throttle_for(
-                endpoint=plan.endpoint.id,
-                model=model,
-                max_in_flight=plan.max_in_flight,
-                limits=plan.limits,
+async def _throttles(
+    plan: Plan, stack: AsyncExitStack, seconds: float | None
+) -> dict[ModelAt, SharedThrottle]:
+    """Return each model's throttle; the models of one endpoint share its slots."""
+    throttles: dict[ModelAt, SharedThrottle] = {}
+    for endpoint in (plan.endpoint, *plan.others):
+        models = sorted(at for at in plan.models if at.endpoint == endpoint.id)
+        slots = endpoint.slots(plan.max_in_flight)
+        total = asyncio.Semaphore(slots) if len(models) > 1 else None
+        for at in models:
+            throttle = throttle_for(
+                endpoint=at.endpoint,
+                model=at.model,
+                max_in_flight=slots,
+                limits=Limits(endpoint.requests_per_minute, endpoint.tokens_per_minute),
                 broker_url=plan.broker_url,
                 patience=seconds,
                 total=total,
             )
-        )
-        for model in sorted(plan.models)
-    }
+            throttles[at] = await stack.enter_async_context(throttle)
+    return throttles
 
 
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from evaluation.core.types import Reply, Request, Sampling, Setup
 from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
-from evaluation.gateway.current import current_endpoint, current_prices
+from evaluation.gateway.current import EndpointGone, endpoint_at, prices_at
 from evaluation.gateway.endpoints import endpoint_name
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
@@ -40,13 +40,13 @@ def question_estimate(request: Request) -> QuestionEstimate:
     """Return the tokens and cost of a question; one query. Raises PriceFileError."""
     stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
     profile = model_profile(endpoint=request.endpoint, model=request.model)
-    prices = current_prices(endpoint=request.endpoint, models=[request.model])
+    prices = prices_at([request.at])
     return QuestionEstimate(
         prompt_tokens=prompt_tokens_at_most(request),
         completion_tokens=token_limit(request, profile),
         cost_usd=worst_cost(request, prices, profile=profile),
         answered=stored.exists(),
-        price_source=", ".join(price_sources(prices=prices, models=[request.model])),
+        price_source=", ".join(price_sources(prices=prices, models=[request.at])),
     )
 
 
@@ -94,10 +94,10 @@ async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyn
 
 def _plan(request: Request) -> Plan:
     """Return what the gateway needs; a plan without units."""
-    endpoint = current_endpoint()
-    if endpoint.id != request.endpoint:
-        begun, now = endpoint_name(request.endpoint), endpoint_name(endpoint.id)
-        raise EndpointChanged(f"this request began at {begun}, but the server is set to {now}")
+    try:
+        endpoint = endpoint_at(request.endpoint)
+    except EndpointGone as gone:
+        raise EndpointChanged(f"this request began at {endpoint_name(request.endpoint)}: {gone}") from gone
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     groups = {0: Group((), Setup("direct", {"direct": sampling}))}
     return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)

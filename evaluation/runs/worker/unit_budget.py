@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from evaluation.core.tokens import CHARS_A_TOKEN
-from evaluation.core.types import GroupResult, Model, Reply, Request
+from evaluation.core.types import GroupResult, Model, ModelAt, Reply, Request
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.gateway.budget import (
     BudgetReached,
@@ -52,21 +52,21 @@ class WorstCase:
     needed, are not in it.
     """
 
-    prices: Mapping[str, Price]
+    prices: Mapping[ModelAt, Price]
     keys: Sequence[str]
     find: Find | None = None
     share: Decimal = Decimal(1)
     total: Decimal = Decimal(0)
     dearest: Decimal = Decimal(0)
     stored: int = 0
-    profiles: Mapping[str, ModelProfile] = field(default_factory=dict)
+    profiles: Mapping[ModelAt, ModelProfile] = field(default_factory=dict)
 
     async def complete(self, request: Request) -> Reply:
         if self.find is not None and (reply := await self.find(request)) is not None:
             self.stored += 1
             return reply
         if request.role != "formatter":
-            profile = self.profiles.get(request.model)
+            profile = self.profiles.get(request.at)
             cost = (worst_cost(request, self.prices, profile=profile) or Decimal(0)) * self.share
             self.total += cost
             self.dearest = max(self.dearest, cost)
@@ -208,7 +208,7 @@ class _Counting:
 
     model: Model
     spend: Callable[[Decimal], None]
-    prices: Mapping[str, Price]
+    prices: Mapping[ModelAt, Price]
 
     async def complete(self, request: Request) -> Reply:
         reply = await self.model.complete(request)

@@ -46,13 +46,11 @@ def text_of(client: Client, path: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
 
 
-def test_the_list_shows_models_in_use_with_profile_price_and_source(
-    settings: Settings, author: Client
-) -> None:
+def test_the_list_shows_models_in_use_with_profile_price_and_source(settings: Settings, lead: Client) -> None:
     openai(settings)
     profile_save(name="Strong", choice=JudgeSpec("direct", model="o3"), profile=None)
-    text = text_of(author, "/models/")
-    assert "o3 never yes max_completion_tokens 200,000 json_schema $2.00 $8.00 genai-prices" in text
+    text = text_of(lead, "/models/")
+    assert "o3 Test o3 yes max_completion_tokens 200,000 json_schema $2.00 $8.00 genai-prices" in text
     assert "Strong: First pass" in text
     assert "gpt-4.1-mini" in text and "Strong: Formatter" in text
 
@@ -153,7 +151,7 @@ def test_the_run_form_and_the_profile_say_what_to_know_of_the_models(
     assert "never tested" not in text_of(lead, f"/profiles/{profile.pk}/")
 
 
-def test_an_unreadable_price_file_is_named_on_the_list(settings: Settings, author: Client) -> None:
+def test_an_unreadable_price_file_is_named_on_the_list(settings: Settings, lead: Client) -> None:
     openai(settings)
     settings.LACE_PRICES = "/nowhere/prices.json"
-    assert "/nowhere/prices.json: cannot be read" in text_of(author, "/models/")
+    assert "/nowhere/prices.json: cannot be read" in text_of(lead, "/models/")

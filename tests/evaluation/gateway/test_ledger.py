@@ -15,6 +15,7 @@ from evaluation.core.types import (
     Article,
     CallUse,
     GroupResult,
+    ModelAt,
     Passage,
     PromptMessage,
     Request,
@@ -173,7 +174,7 @@ def gateway_of(database: DatabaseThread, throttle: object) -> Gateway:
         endpoint=ELSEWHERE,
         client=EndpointClient(ELSEWHERE),
         database=database,
-        throttles={"judge-model": throttle},  # type: ignore[dict-item]
+        throttles={ModelAt(ELSEWHERE.id, "judge-model"): throttle},  # type: ignore[dict-item]
         prepared=asyncio.Semaphore(4),
         prices={},
         timeout=1.0,

@@ -15,6 +15,7 @@ from evaluation.endpoints.core.price_list import NEWEST_CHANGE, RELEASE, SOURCE,
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.prices import Price, cost, highest_cost, price_sources
 
+pytestmark = pytest.mark.django_db
 OPENAI = "https://api.openai.com/v1"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
 

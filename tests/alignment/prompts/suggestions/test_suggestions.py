@@ -223,7 +223,7 @@ def test_with_fewer_than_two_disagreements_there_is_nothing_to_ask(
 
 def test_the_embedded_model_is_not_asked(settings: Settings, disputes: Disputes, author_user: User) -> None:
     settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
-    with pytest.raises(SuggestionRefused, match="too small"):
+    with pytest.raises(SuggestionRefused, match="the embedded model cannot write"):
         asked(disputes, author_user)
 
 
