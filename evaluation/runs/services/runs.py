@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from common.problems import InputProblem
 from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.current import current_prices
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import Endpoint, endpoint_name
 from evaluation.gateway.simulated import OUTSIDE, SIMULATED_MODEL
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import groups_of
@@ -70,13 +70,7 @@ def run_start(
 
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
-    if run.mode == Run.Mode.BATCH and endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: use live mode")
-    if run.mode == Run.Mode.BATCH and endpoint.simulated:
-        raise RunRefused("the simulated judge has no Batch API: use live mode")
-    named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
-    if named and not Workspace.is_demo():
-        raise RunRefused(OUTSIDE)
+    _endpoint_check(judge, run.mode, endpoint)
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)
@@ -211,6 +205,15 @@ def _held_out() -> Exists:
 
 def _group_count(judge: Judge) -> int:
     return len(judge.config["groups"])
+
+
+def _endpoint_check(judge: JudgeSpec, mode: str, endpoint: Endpoint) -> None:
+    """Raise RunRefused for a batch at an endpoint without one, and for the simulated judge outside demos."""
+    if mode == Run.Mode.BATCH and (endpoint.embedded or endpoint.simulated):
+        raise RunRefused(f"{endpoint_name(endpoint.id)} has no Batch API: use live mode")
+    named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
+    if named and not Workspace.is_demo():
+        raise RunRefused(OUTSIDE)
 
 
 def _budget_check(judge: Judge, budget: Decimal | None) -> None:
