@@ -10,7 +10,7 @@ class AlignmentConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the simulated judge where its answers come from; they are read at its first question."""
-        from alignment.demo_workspace.core.simulated_answers import (
+        from alignment.demo_workspace.queries import (
             demo_answers,  # here: models must be loaded
         )
         from evaluation.gateway.simulated import answers_from

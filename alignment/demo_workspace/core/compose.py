@@ -26,6 +26,8 @@ GOOD: Truth = {
     "exposed_sensitive_data": False,
     "followed_required_procedure": None,
 }
+# The good answer of the criteria whose usual answer is "not applicable".
+_PASSES = GOOD | {"acknowledged_upset": True, "followed_required_procedure": True}
 # What a kind of piece decides. An address or alarm left undone is a missed procedure as well.
 DECIDES: Mapping[str, Truth] = {
     "wrong fact": {"stated_wrong_fact": True},
@@ -85,6 +87,11 @@ class ComposedChat:
             "messages": list(self.messages),
             "metadata": {"title": self.title, "demo": True},
         }
+
+
+def passes_when(key: str) -> bool:
+    """Return the good answer to a criterion of the default rubric."""
+    return bool(_PASSES[key])
 
 
 def chats_composed(scenes: Scenes, *, first_day: datetime, count: int | None = None) -> list[ComposedChat]:

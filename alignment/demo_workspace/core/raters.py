@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from alignment.demo_workspace.core.compose import ComposedChat
+from alignment.demo_workspace.core.compose import ComposedChat, passes_when
 from alignment.demo_workspace.core.scenes import Dice
-from alignment.demo_workspace.core.simulated_answers import passes_when
 
 # Chats that a rater labels in a sitting, and the pause until the next one.
 SITTING, PAUSE = 24, timedelta(hours=17)

@@ -11,10 +11,10 @@ from typing import Any, cast
 from django.db import transaction
 from django.db.models import Max, Min, OuterRef, Subquery
 
-from alignment.demo_workspace.core.compose import ComposedChat, Truth
+from alignment.demo_workspace.core.compose import ComposedChat, Truth, passes_when
 from alignment.demo_workspace.core.raters import InventedRater, labels_composed, raters_read
 from alignment.demo_workspace.core.scenes import Dice
-from alignment.demo_workspace.core.simulated_answers import composed_chats, passes_when, written_truth
+from alignment.demo_workspace.queries import composed_chats, written_truth
 from alignment.demo_workspace.services.demo_workspace import DEMO, jsonl, moved, rubric_name
 from labeling.adjudication.services import adjudication_decide, adjudications_import
 from labeling.chats.services.chats import chats_import

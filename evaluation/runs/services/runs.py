@@ -13,7 +13,7 @@ from common.problems import InputProblem
 from evaluation.core.types import ModelAt
 from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.current import prices_at
-from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.endpoints import Endpoint, endpoint_name
 from evaluation.gateway.simulated import OUTSIDE, SIMULATED_MODEL
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import groups_of
@@ -71,11 +71,7 @@ def run_start(
 
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
-    if run.mode == Run.Mode.BATCH:
-        _batch_check(judge, endpoint)
-    named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
-    if named and not Workspace.is_demo():
-        raise RunRefused(OUTSIDE)
+    _endpoint_check(judge, run.mode, endpoint)
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)
@@ -208,20 +204,21 @@ def _held_out() -> Exists:
     return Exists(ChatSetMember.objects.filter(chat=OuterRef("chat"), split=Split.HOLDOUT))
 
 
-def _batch_check(judge: JudgeSpec, endpoint: Endpoint) -> None:
-    """Refuse the Batch API where not every call of the judge goes to one endpoint that has it."""
-    if endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: use live mode")
-    if endpoint.simulated:
-        raise RunRefused("the simulated judge has no Batch API: use live mode")
-    if not endpoint.batch:
-        raise RunRefused(f"the endpoint {endpoint.name} has no Batch API: use live mode")
-    if set(judge.endpoints.values()) - {endpoint.id}:
-        raise RunRefused("this judge asks several endpoints, and a batch only one: use live mode")
-
-
 def _group_count(judge: Judge) -> int:
     return len(judge.config["groups"])
+
+
+def _endpoint_check(judge: JudgeSpec, mode: str, endpoint: Endpoint) -> None:
+    """Raise RunRefused for a batch at an endpoint without one, and for the simulated judge outside demos."""
+    if mode == Run.Mode.BATCH:
+        if endpoint.embedded or endpoint.simulated or not endpoint.batch:
+            name = endpoint_name(endpoint.id) if not endpoint.name else f"the endpoint {endpoint.name}"
+            raise RunRefused(f"{name} has no Batch API: use live mode")
+        if set(judge.endpoints.values()) - {endpoint.id}:
+            raise RunRefused("this judge asks several endpoints, and a batch only one: use live mode")
+    named = endpoint.simulated or SIMULATED_MODEL in (judge.model, judge.formatter, *judge.models.values())
+    if named and not Workspace.is_demo():
+        raise RunRefused(OUTSIDE)
 
 
 def _budget_check(judge: Judge, budget: Decimal | None) -> None:

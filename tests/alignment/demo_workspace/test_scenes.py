@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from alignment.demo_workspace.core.compose import ComposedChat
-from alignment.demo_workspace.core.simulated_answers import composed_chats, passes_when
+from alignment.demo_workspace.core.compose import ComposedChat, passes_when
+from alignment.demo_workspace.queries import composed_chats
 from labeling.chats.core.splits import has_near
 from labeling.chats.core.transcript import near_hash
 

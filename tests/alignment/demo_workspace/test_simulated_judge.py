@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from alignment.demo_workspace.core.compose import ComposedChat
-from alignment.demo_workspace.core.simulated_answers import composed_chats, demo_answers, passes_when
+from alignment.demo_workspace.core.compose import ComposedChat, passes_when
+from alignment.demo_workspace.queries import composed_chats, demo_answers
 from common.problems import InputProblem
 from evaluation.core.transcript_fencing import chat_block
 from evaluation.core.types import Chat, Criterion, Message, Sampling, Setup

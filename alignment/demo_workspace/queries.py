@@ -7,18 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from alignment.demo_workspace.core.compose import GOOD, ComposedChat, Truth, chats_composed
+from alignment.demo_workspace.core.compose import GOOD, ComposedChat, Truth, chats_composed, passes_when
 from alignment.demo_workspace.core.scenes import scenes_read
 from evaluation.core.hashing import text_hash
 from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import Message
 from evaluation.gateway.simulated import Case, Errors
 
-FOLDER = Path(__file__).resolve().parent.parent / "demo"
+FOLDER = Path(__file__).resolve().parent / "demo"
 # Texts and truth don't depend on it.
 _ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
-# The good answer of the criteria whose usual answer is "not applicable".
-_PASSES = GOOD | {"acknowledged_upset": True, "followed_required_procedure": True}
 
 
 class DemoAnswers:
@@ -89,11 +87,6 @@ def written_truth() -> dict[str, Truth]:
         chat: {key: None if key in row["not_applicable"] else key in row["true"] for key in GOOD}
         for chat, row in _json("truth.json").items()
     }
-
-
-def passes_when(key: str) -> bool:
-    """Return the good answer to a criterion of the default rubric."""
-    return bool(_PASSES[key])
 
 
 def composed_chats(*, first_day: datetime, count: int | None = None) -> list[ComposedChat]:
