@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from common.files import json_line
 from common.guarded_json import guarded_loads
@@ -243,7 +243,10 @@ class ArchiveReader:
     @contextmanager
     def _opened(self, table: str) -> Iterator[IO[bytes]]:
         try:
-            with self.archive.open(member_of(table)) as member, io.BufferedReader(member, _CHUNK) as source:
+            with (
+                self.archive.open(member_of(table)) as member,
+                io.BufferedReader(cast(io.RawIOBase, member), _CHUNK) as source,
+            ):
                 yield source
         except _DAMAGED:
             raise self.refuse(f"{table} is damaged") from None

@@ -233,7 +233,8 @@ class _Import:
     def _accounts(self) -> int:
         """Create the accounts, inactive and without a password, or join them to their namesakes."""
         namesakes = dict(User.objects.values_list("username", "pk"))
-        free, ids = count((User.objects.aggregate(last=Max("pk"))["last"] or 0) + 1), {}
+        free = count((User.objects.aggregate(last=Max("pk"))["last"] or 0) + 1)
+        ids: dict[int, int] = {}
         new: list[User] = []
         for _, row in self._values("labeling.User"):
             if len(ids) >= MOST_ACCOUNTS:
@@ -290,7 +291,7 @@ class _Import:
     def _decoder(self, field: "models.Field[Any, Any]") -> Decode:
         """Return what reads the values of a column, and raises ValueError for others."""
         if isinstance(field, models.ForeignKey):
-            ids = self.ids.get(field.related_model)  # type: ignore[arg-type]
+            ids = self.ids.get(field.related_model)
             inner = self._decoder(field.target_field)
             read = ids.__getitem__ if ids is not None else inner
         else:

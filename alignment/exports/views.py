@@ -39,7 +39,7 @@ def export_page(request: HttpRequest) -> HttpResponse:
     chosen = _chosen_set(request, sets)
     run = _run(request, chosen) if chosen else None
     user = cast(User, request.user)
-    context = {
+    context: dict[str, Any] = {
         "sets": sets,
         "chat_set": chosen,
         "runs": list(_runs_of(request, chosen).order_by("-pk")) if chosen else [],
