@@ -461,7 +461,7 @@ INBOX_SUBJECTS = {
 SEARCH_PROVIDERS = {
     "pages": ("Pages", "lace_site.navigation.page_hits"),
     "own_chats": ("Your chats", "labeling.rating.queries.queue.own_chat_hits"),
-    "chats": ("Chats", "labeling.chats.queries.chat_hits"),
+    "chats": ("Chats", "labeling.sets.queries.chat_hits"),
     "criteria": ("Criteria", "labeling.rubric.queries.criteria.criterion_hits"),
     "versions": ("Prompt versions", "evaluation.prompts.queries.versions.version_hits"),
     "runs": ("Runs", "evaluation.runs.queries.runs.run_hits"),

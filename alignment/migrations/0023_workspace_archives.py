@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0021_redesign_proposals'),
+        ('alignment', '0022_criterion_drafts'),
         ('evaluation', '0014_run_verdict_counts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -3,15 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet
-from django.urls import reverse
+from django.db.models import QuerySet
 
 from common.jsonl import in_batches
-from common.search.registry import Hit, Query, excerpt
-from labeling.models.chats import Chat, ChatQuerySet, ChatSet, ChatSetMember, Topic
-from labeling.models.people import User
+from common.search.registry import Query
+from labeling.models.chats import Chat, ChatQuerySet, ChatSet, Topic
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown
 
 AT_ONCE = 1000
 
@@ -43,21 +40,6 @@ def criteria_of_set(chat_set: ChatSet) -> QuerySet[Criterion]:
     return Criterion.objects.filter(rubric=chat_set.rubric_id).order_by(
         "dimension__position", "position", "id"
     )
-
-
-def chat_hits(query: Query, user: User, limit: int) -> list[Hit]:
-    """Return the chats of sets that match by id, title, topic or text and that the user may read."""
-    if not user.has_perm("labeling.see_judge"):
-        return []
-    chats = chats_shown(user=user).filter(Exists(ChatSetMember.objects.filter(chat=OuterRef("pk"))))
-    return [
-        Hit(
-            chat.external_id,
-            reverse("alignment:chat_newest", args=[chat.pk]),
-            ": ".join(filter(None, [chat.title, excerpt(contents_of(chat), query)])),
-        )
-        for chat in chats_matching(chats, query, limit=limit, titles=True)
-    ]
 
 
 def contents_of(chat: Chat) -> list[str]:

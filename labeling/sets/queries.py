@@ -7,7 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.urls import reverse
 
-from common.search.registry import Hit, Query
+from common.search.registry import Hit, Query, excerpt
+from labeling.chats.queries import chats_matching, contents_of
 from labeling.consensus.queries import dropped_labels
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
@@ -376,4 +377,19 @@ def set_hits(query: Query, user: User, limit: int) -> list[Hit]:
             row.name, reverse("labeling:set_detail", args=[row.pk]), f"{row.get_kind_display()}, {row.rubric}"
         )
         for row in rows
+    ]
+
+
+def chat_hits(query: Query, user: User, limit: int) -> list[Hit]:
+    """Return the chats of sets that match by id, title, topic or text and that the user may read."""
+    if not user.has_perm("labeling.see_judge"):
+        return []
+    chats = chats_shown(user=user).filter(Exists(ChatSetMember.objects.filter(chat=OuterRef("pk"))))
+    return [
+        Hit(
+            chat.external_id,
+            reverse("alignment:chat_newest", args=[chat.pk]),
+            ": ".join(filter(None, [chat.title, excerpt(contents_of(chat), query)])),
+        )
+        for chat in chats_matching(chats, query, limit=limit, titles=True)
     ]
