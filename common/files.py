@@ -72,6 +72,18 @@ def _cell(value: Any) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
+def unguarded(cell: str) -> str:
+    """
+    Return a cell without the apostrophe that `csv_lines` puts before what could be a formula.
+
+    Examples
+    --------
+    >>> unguarded("'=A1"), unguarded("'tis")
+    ('=A1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
 @contextmanager
 def replaced_file(path: Path) -> Iterator[TextIO]:
     """
