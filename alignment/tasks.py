@@ -15,6 +15,7 @@ from common.inbox.services import inbox_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from labeling.jobs.services import jobs_sweep
+from labeling.transfer.services.work import imports_sweep
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ SWEEPS = (
     disagreements_sweep,
     reports_sweep,
     jobs_sweep,
+    imports_sweep,
     inbox_sweep,
 )
 

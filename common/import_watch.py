@@ -11,6 +11,9 @@ from common.problems import ImportProblem
 class ImportWatch:
     """What an import tells while it runs; this one listens to nothing and stops at the first problem."""
 
+    # Whether problems are collected: whatever takes long for one problem is then left out of its message.
+    tolerant = False
+
     def advance(self, done: int) -> None:
         """Note that so many further lines are done; may raise to stop the import."""
 

@@ -8,6 +8,7 @@ from labeling.people import views as people
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criterion_texts, guidelines
 from labeling.sets import views as sets
+from labeling.transfer import views as transfer
 
 app_name = "labeling"
 urlpatterns = [
@@ -38,6 +39,19 @@ urlpatterns = [
     path("sets/<int:set_id>/", sets.set_detail, name="set_detail"),
     path("sets/<int:set_id>/chats/<int:chat_id>/", sets.set_chat, name="set_chat"),
     path("sets/<int:set_id>/kind/", sets.set_kind, name="set_kind"),
+    path("imports/", transfer.import_list, name="import_list"),
+    path("imports/new/", transfer.import_new, name="import_new"),
+    path(
+        "imports/templates/<slug:import_kind>.<slug:form>/", transfer.import_template, name="import_template"
+    ),
+    path("imports/<int:import_id>/", transfer.import_detail, name="import_detail"),
+    path("imports/<int:import_id>/columns/", transfer.import_columns, name="import_columns"),
+    path("imports/<int:import_id>/change/", transfer.import_change, name="import_change"),
+    path("imports/<int:import_id>/start/", transfer.import_start, name="import_start"),
+    path("imports/<int:import_id>/cancel/", transfer.import_cancel, name="import_cancel"),
+    path("imports/<int:import_id>/discard/", transfer.import_discard, name="import_discard"),
+    path("imports/<int:import_id>/undo/", transfer.import_undo, name="import_undo"),
+    path("imports/<int:import_id>/problems.csv", transfer.import_problems, name="import_problems"),
     path("guidelines/", guidelines.guideline_list, name="guideline_list"),
     path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),
     path("guidelines/<int:rubric_id>/", guidelines.guideline_detail, name="guideline_detail"),

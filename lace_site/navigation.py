@@ -60,7 +60,7 @@ REPORTS = tuple(
 )
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
-    ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
+    ("Chat sets", "labeling:set_list", "labeling.see_judge", ("labeling:set", "labeling:import")),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     (
         "Criteria",

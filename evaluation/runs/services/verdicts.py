@@ -208,6 +208,8 @@ class _VerdictsImport:
         if byte >= len(spoken):
             spoken.extend(bytes(byte + 1 - len(spoken)))
         if spoken[byte] >> bit & 1:
+            if import_watch().tolerant:
+                raise FieldProblem("judge", "the same chat, criterion and judge are on an earlier line")
             place = (line.judge, line.chat_id, line.criterion)
             lines = read_records(self.path, verdict_line_of)
             first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == place)

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Max
 
+from common.import_watch import import_watch
 from common.jsonl import Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
 from labeling.models.labels import Adjudication, Label
@@ -42,7 +43,8 @@ def rubric_import(*, path: Path, articles_set: ArticlesSet, only_new: bool = Fal
 def _store(fields: Fields, path: Path, articles_set: ArticlesSet, only_new: bool) -> ImportResult:
     ignored = Ignored()
     spec = rubric_of(fields, ignored)
-    rubric, _ = Rubric.objects.get_or_create(name=spec.name)
+    rubric, created = Rubric.objects.get_or_create(name=spec.name)
+    import_watch().created([rubric] * created)
     dimensions = {dimension.key: _dimension(dimension) for dimension in spec.dimensions}
     kept = set(rubric.criteria.values_list("key", flat=True)) if only_new else set()
     counts: Counter[str] = Counter()
@@ -69,7 +71,9 @@ def _dimension(spec: DimensionSpec) -> Dimension:
     row, created = Dimension.objects.get_or_create(
         key=spec.key, defaults={"name": spec.name, "position": _next_position(Dimension)}
     )
+    import_watch().created([row] * created)
     if not created and row.name != spec.name:
+        import_watch().updated(row, {"name": row.name}, {"name": spec.name})
         row.name = spec.name
         row.save(update_fields=["name"])
     return row
@@ -99,6 +103,7 @@ def _criterion(
         row = Criterion.objects.create(
             key=spec.key, rubric=rubric, position=_next_position(Criterion), **fields
         )
+        import_watch().created([row], ("tier", "critical", "articles", "state", "dimension_id"))
     elif row.rubric_id != rubric.pk:
         raise FieldProblem("key", f"{shown(spec.key)} belongs to the rubric {shown(row.rubric.name)}")
     was = row.state
@@ -115,9 +120,12 @@ def _reason(source: str) -> str:
 
 def _apply(row: Criterion, fields: dict[str, object]) -> bool:
     changed = [name for name, value in fields.items() if getattr(row, name) != value]
-    for name in changed:
-        setattr(row, name, fields[name])
     if changed:
+        stored = [f"{name}_id" if name == "dimension" else name for name in changed]
+        before = {name: getattr(row, name) for name in stored}
+        for name in changed:
+            setattr(row, name, fields[name])
+        import_watch().updated(row, before, {name: getattr(row, name) for name in stored})
         row.save(update_fields=changed)
     return bool(changed)
 
@@ -133,7 +141,8 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    version_add(criterion=row, texts=texts, rule=rule, reason=_reason(source), by=None)
+    version = version_add(criterion=row, texts=texts, rule=rule, reason=_reason(source), by=None)
+    import_watch().created([version])
     return True
 
 

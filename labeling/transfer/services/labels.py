@@ -364,6 +364,9 @@ class _LabelsImport:
 
     def _twice(self, answer: _Answer) -> ImportProblem:
         """Return the error with the number of the first of the two."""
+        if import_watch().tolerant:
+            message = f"same chat, criterion and rater as an earlier {self.file.unit}"
+            return self.file.problem(answer.line, "rater", message)
         first = next(number for number, line in self.file.lines() if line.cell == answer.names)
         message = f"same chat, criterion and rater as {self.file.unit} {first}"
         return self.file.problem(answer.line, "rater", message)
