@@ -1,7 +1,7 @@
 """Kinds of data that an import takes, filled by each app."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,8 +9,6 @@ from common.jsonl import ImportResult
 
 Cell = Literal["text", "answer", "flag", "whole", "number", "json", "time"]
 Options = Mapping[str, Any]
-# A model -> the ids of its rows that an import created, as a subquery.
-Created = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,8 @@ class ImportKind:
     check : reports problems to the watch and writes nothing; without it, a trial of `store` finds them.
     trial : whether a trial of `store`, which is rolled back, follows `check`.
     wide : whether a column may hold the answers to one criterion.
-    forget : deletes what the workspace derived from the created rows, before they are deleted.
+    derived : models, as "app.model", whose rows the workspace derives from what was created, with the fields by
+        which they are still as derived; they go with it when it is undone.
     examples : lines of the template.
     """
 
@@ -52,5 +51,5 @@ class ImportKind:
     check: Callable[[Path, Options], ImportResult] | None = None
     trial: bool = True
     wide: bool = False
-    forget: Callable[[Created], None] | None = None
+    derived: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()

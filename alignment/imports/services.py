@@ -5,13 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from alignment.models.misalignments import Misalignment
 from common.import_watch import import_watch
-from common.imports import Created, ImportKind, Options, Target
+from common.imports import ImportKind, Options, Target
 from common.jsonl import Fields, Ignored, ImportResult, read_jsonl
 from common.problems import FieldProblem, ImportProblem, shown
 from evaluation.knowledge.services import criterion_articles_set
-from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.runs.services.verdicts import verdicts_import
 from labeling.rubric.core.rubric import criterion_of
 from labeling.rubric.services.rubric import rubric_import
@@ -132,14 +130,6 @@ def _verdicts_store(path: Path, options: Options) -> ImportResult:
     return ImportResult(new, known, 0, done.ignored, notes=(runs,) if runs else ())
 
 
-def _forget_runs(created: Created) -> None:
-    """Delete what the workspace derived from runs that an import created."""
-    untouched = Misalignment.objects.filter(newest_run__in=created(Run), revision=0, cause="", note="")
-    untouched.delete()
-    for model in (Verdict, RunChat):
-        model.objects.filter(run__in=created(Run)).delete()
-
-
 VERDICTS = ImportKind(
     key="verdicts",
     label="Verdicts",
@@ -157,7 +147,11 @@ VERDICTS = ImportKind(
     store=_verdicts_store,
     asks=frozenset({"set", "judge"}),
     wide=True,
-    forget=_forget_runs,
+    derived={
+        "evaluation.verdict": {},
+        "evaluation.runchat": {},
+        "alignment.misalignment": {"revision": 0, "cause": "", "note": ""},
+    },
     examples=(
         {"chat_id": "c-1", "criterion": "polite", "judge": "my-judge", "value": True, "rationale": "Turn 2."},
     ),

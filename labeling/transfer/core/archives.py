@@ -45,9 +45,11 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]
         raise FieldProblem("", "Excel files cannot be read safely: defusedxml is not installed")
     with _opened(path):
         pass
+    file = path.open("rb")  # NB: openpyxl would judge a path by its ending
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     except (InvalidFileException, KeyError, ValueError, OSError, zipfile.BadZipFile, SyntaxError) as error:
+        file.close()
         raise FieldProblem("", f"The workbook cannot be read ({type(error).__name__})") from error
     try:
         for sheet in book.worksheets:
@@ -69,6 +71,7 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]
         raise FieldProblem("", f"The workbook is damaged ({type(error).__name__})") from error
     finally:
         book.close()
+        file.close()
 
 
 def article_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]]:

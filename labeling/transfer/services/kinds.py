@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-from common.imports import Created, ImportKind, Options, Target
+from common.imports import ImportKind, Options, Target
 from common.jsonl import ImportResult
 from labeling.chats.services.chats import chats_check, chats_import
-from labeling.models.labels import Label, LabelRevision
 from labeling.transfer.services.importers import tool_labels_import
 from labeling.transfer.services.labels import labels_import
 
@@ -32,11 +31,6 @@ def _labels_store(path: Path, options: Options) -> ImportResult:
         mapping.write_text(json.dumps(options.get("tool_map", {})), encoding="utf-8")
         return tool_labels_import(path=path, tool=tool, mapping_path=mapping, replace_accounts=replace)
     return labels_import(path=path, replace_accounts=replace)
-
-
-def _forget_labels(created: Created) -> None:
-    """Delete the histories of labels that an import created."""
-    LabelRevision.objects.filter(label__in=created(Label)).delete()
 
 
 CHATS = ImportKind(
@@ -120,7 +114,7 @@ LABELS = ImportKind(
     store=_labels_store,
     asks=frozenset({"rater"}),
     wide=True,
-    forget=_forget_labels,
+    derived={"labeling.labelrevision": {}},
     examples=(
         {
             "chat_id": "c-1",

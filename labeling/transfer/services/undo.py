@@ -1,6 +1,6 @@
 """Undo of an import, as long as nothing depends on what it wrote."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.apps import apps
@@ -12,7 +12,7 @@ from common.problems import InputProblem
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Topic
 from labeling.models.imports import DataImport, ImportedRow
-from labeling.models.labels import Consensus, Label, LabelRevision
+from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
@@ -22,8 +22,6 @@ ROWS_AT_ONCE = 500
 NAMED = 5
 # Rows that stay where something else uses them by now; nobody misses them otherwise.
 SHARED: tuple[type[models.Model], ...] = (Topic, Rater, Dimension)
-# Rows that the workspace derives, and that go with what they are derived from.
-DERIVED: tuple[type[models.Model], ...] = (Consensus, LabelRevision)
 
 
 @transaction.atomic
@@ -37,11 +35,8 @@ def undo(*, row: DataImport, by: User) -> None:
         raise InputProblem(f"This import is in another state: {row.get_state_display().lower()}.")
     if refusal := undo_refusal(row):
         raise InputProblem(refusal)
-    kind = import_kinds()[row.kind]
     labels = _touched_labels(row)
     _restore(row)
-    if kind.forget is not None:
-        kind.forget(lambda model: _created(row, model))
     for model in _models(row):
         _delete(row, model)
     for criterion, chats in labels.items():
@@ -65,7 +60,7 @@ def undo_refusal(row: DataImport) -> str:
 
 def _models(row: DataImport) -> list[type[models.Model]]:
     """Return the models with new rows, those that refer to others first."""
-    names = row.rows.filter(before=None).order_by("model").values_list("model", flat=True).distinct()
+    names = row.rows.filter(before__isnull=True).order_by("model").values_list("model", flat=True).distinct()
     found = [apps.get_model(name) for name in names]
     ordered: list[type[models.Model]] = []
     while found:
@@ -78,12 +73,17 @@ def _models(row: DataImport) -> list[type[models.Model]]:
     return ordered
 
 
+def _derived(row: DataImport, model: type[models.Model]) -> Mapping[str, Any] | None:
+    """Return by which fields a row is still as the workspace derived it; None for rows that it does not."""
+    return import_kinds()[row.kind].derived.get(model._meta.label_lower)
+
+
 def _refers(model: type[models.Model], other: type[models.Model]) -> bool:
     return any(field.related_model is other for field in model._meta.get_fields() if field.concrete)
 
 
 def _created(row: DataImport, model: type[models.Model]) -> Any:
-    created = ImportedRow.objects.filter(data_import=row, model=model._meta.label_lower, before=None)
+    created = ImportedRow.objects.filter(data_import=row, model=model._meta.label_lower, before__isnull=True)
     return created.values("object_id")
 
 
@@ -100,10 +100,12 @@ def _dependents(row: DataImport) -> Iterator[str]:
             continue
         for relation in _relations(model):
             other = relation.related_model
-            if other in DERIVED or relation.on_delete is models.CASCADE:
+            if relation.on_delete is models.CASCADE:
                 continue
             rows = other._default_manager.filter(**{f"{relation.field.name}__in": _created(row, model)})
-            count = rows.exclude(pk__in=_created(row, other)).order_by().count()
+            rows = rows.exclude(pk__in=_created(row, other))
+            derived = _derived(row, other)
+            count = 0 if derived == {} else rows.exclude(**(derived or {"pk": None})).order_by().count()
             if count:
                 name = other._meta.verbose_name if count == 1 else other._meta.verbose_name_plural
                 yield f"{count:,} {name}"
@@ -151,7 +153,7 @@ def _delete(row: DataImport, model: type[models.Model]) -> None:
     for relation in _relations(model):
         other = relation.related_model
         users = other._default_manager.filter(**{f"{relation.field.name}__in": _created(row, model)})
-        if relation.on_delete is models.CASCADE or (other in DERIVED and model not in SHARED):
+        if relation.on_delete is models.CASCADE or (model not in SHARED and _derived(row, other) is not None):
             users.delete()
         elif model in SHARED:
             rows = rows.exclude(pk__in=users.values(relation.field.attname))
