@@ -36,8 +36,8 @@ class ImportKind:
     check : reports problems to the watch and writes nothing; without it, a trial of `store` finds them.
     trial : whether a trial of `store`, which is rolled back, follows `check`.
     wide : whether a column may hold the answers to one criterion.
-    derived : models, as "app.model", whose rows the workspace derives from what was created, with the fields by
-        which they are still as derived; they go with it when it is undone.
+    derived : models, as "app.model", whose rows the workspace derives from what was created, with the fields
+        by which they are still as derived; they go with it when it is undone.
     examples : lines of the template.
     """
 

@@ -37,6 +37,7 @@ from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.certificates import stored_certificate
+from tests.factories.imports import stored_imports
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
@@ -82,6 +83,8 @@ WORDS = {
     "index": 0,
     "what": "labels",
     "kind": "jsonl",
+    "import_kind": "chats",
+    "form": "csv",
 }
 
 
@@ -129,6 +132,7 @@ def make_world() -> World:
         **states,
         **_rows(desk, users),
         **stored_reports(run, users),
+        **stored_imports(lead, f"{CANARY}-import"),
     }
     return World(desk, users, args)
 

@@ -106,6 +106,7 @@ RUBRIC = ImportKind(
     store=rubric_lines_import,
     check=rubric_check,
     asks=frozenset({"rubric_name"}),
+    derived={"labeling.consensus": {}},
     examples=(
         {
             "key": "polite",

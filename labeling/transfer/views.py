@@ -303,13 +303,15 @@ def _columns(row: DataImport) -> dict[str, Any]:
         (n, column, mapping["columns"].get(column.name, "")) for n, column in enumerate(columns_of(row))
     ]
     words = dict.fromkeys(word for _, column, key in columns if key == "speaker" for word in column.words)
+    speakers = [(word, mapping["speakers"].get(word, "")) for word in words]
     saved = saved_mapping(kind=kind.key, columns=columns_of(row))
     preview = preview_of(row, kind)
     names = list(dict.fromkeys(name for line in preview.lines for name in line))
     return {
         "columns": columns,
         "targets": targets,
-        "speakers": [(word, mapping["speakers"].get(word, "")) for word in words],
+        "speakers": speakers,
+        "unknown_speakers": not all(role for _, role in speakers),
         "roles": list(ROLES.items()),
         "saved": saved if saved and saved.mapping == mapping else None,
         "preview": preview,
@@ -320,6 +322,7 @@ def _columns(row: DataImport) -> dict[str, Any]:
         "shares": list(_shares(row.options.get("split", ""))),
         "tools": list(TOOLS),
         "tool_map": example_text(row.options.get("tool_map", "")),
+        "set_name": row.options.get("set", ""),
         "is_known": ChatSet.objects.filter(name=row.options.get("set", "")).exists(),
     }
 

@@ -14,6 +14,9 @@ from django.test import Client
 from django.urls import reverse
 
 from labeling.models.imports import DataImport
+from labeling.models.people import User
+from labeling.transfer.queries.data_imports import import_kinds
+from labeling.transfer.services.data_imports import data_import_create
 from labeling.transfer.services.work import check_work, store_work
 
 
@@ -101,3 +104,21 @@ class Importer:
     def page(self, row: DataImport) -> str:
         """The page of an import."""
         return self.client.get(reverse("labeling:import_detail", args=[row.pk])).content.decode()
+
+
+def stored_imports(lead: User, text: str) -> dict[str, int]:
+    """An import in each state, by the names of their arguments; `text` is in all that they hold."""
+    data = csv_file(("id", "customer"), (text, text))
+    ids = {}
+    for name, state in {
+        "import_id": "draft",
+        "checked_import": "checked",
+        "import_at_work": "checking",
+        "finished_import": "done",
+    }.items():
+        row = data_import_create(kind=import_kinds()["chats"], name=f"{text}.csv", chunks=[data], by=lead)
+        row.state, row.lines, row.problem_count = state, 1, 0
+        row.problems = [{"number": 2, "field": text, "message": text}]
+        row.save()
+        ids[name] = row.pk
+    return ids

@@ -14,6 +14,7 @@ from labeling.transfer.core.rows import Row, flat, is_blank, text_of
 SAMPLE_ROWS = 300
 EXAMPLE = 160  # characters
 MAX_SPEAKERS = 40
+FEW_SPEAKERS = 6  # a column with so few words, a known speaker among them, holds speakers
 LONG_TEXT = 15  # characters of a message on average
 CRITERION = "criterion:"
 WORDS = {
@@ -194,7 +195,8 @@ def _by_values(columns: Sequence[Column], found: dict[str, str]) -> None:
     taken = set(found.values())
     for column in free:
         known = [word for word in column.words if plain(word) in SPEAKERS]
-        if "speaker" not in taken and len(known) >= 2 and 2 * len(known) >= len(column.words):
+        few = 2 <= len(column.words) <= max(FEW_SPEAKERS, 2 * len(known))
+        if "speaker" not in taken and known and few:
             found[column.name] = "speaker"
             taken.add("speaker")
         elif not taken & {"messages", "text", "customer"} and len(_TURN.findall(column.example)) >= 2:

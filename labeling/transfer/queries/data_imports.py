@@ -115,6 +115,13 @@ def preview_of(row: DataImport, kind: ImportKind) -> Preview:
         return Preview()
     if refusal := mapping_refusal(row, kind):
         return Preview(problem=refusal)
+    try:
+        return _preview(row, kind)
+    except OSError:
+        return Preview(problem="The file is no longer on this server. Import it again.")
+
+
+def _preview(row: DataImport, kind: ImportKind) -> Preview:
     found: list[dict[str, Any]] = []
     problem = ""
     for number, line in import_lines(row, kind, islice(source_rows(row), PREVIEW_ROWS)):

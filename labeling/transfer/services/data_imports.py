@@ -219,6 +219,8 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
     saved = saved_mapping(kind=kind.key, columns=columns_of(row))
     row.mapping = saved.mapping if saved else guess_of(kind, columns_of(row)).as_json()
     row.options = dict(saved.options) if saved else {}
+    if not saved and "new_set" in kind.asks and Rubric.objects.exists():
+        row.options = {"set": row.file_name.rsplit(".", 1)[0]}
     extras = extras_of(row.path, source)
     if kind.key == "rubric":
         row.options |= {

@@ -61,6 +61,7 @@ CHATS = ImportKind(
     check=_chats_check,
     trial=False,
     asks=frozenset({"new_set"}),
+    derived={"labeling.consensus": {}},
     examples=(
         {
             "id": "c-1",
