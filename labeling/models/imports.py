@@ -1,5 +1,6 @@
 """Imports by a page: the file, what its columns are, what was found and what was written."""
 
+import uuid
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +31,8 @@ class DataImport(models.Model):
         DONE = "done", "Imported"
         UNDONE = "undone", "Undone"
 
+    # Names its folder: two workspaces on one machine may share the folder of all imports.
+    key = models.UUIDField(default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20)
     file_name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField()
@@ -76,7 +79,7 @@ class DataImport(models.Model):
     @property
     def folder(self) -> Path:
         """The folder with the file and what is made of it."""
-        return Path(settings.IMPORT_DIR) / str(self.pk)
+        return Path(settings.IMPORT_DIR) / self.key.hex
 
     @property
     def path(self) -> Path:

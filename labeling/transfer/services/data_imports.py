@@ -135,7 +135,7 @@ def store_start(*, row: DataImport, skip: bool) -> None:
         if row.unreadable:
             raise InputProblem("The file cannot be read to its end. Correct it and choose it again.")
         if row.problem_count and not skip:
-            raise InputProblem("Some rows have problems. Correct the file, or leave these rows out.")
+            raise InputProblem("Some rows have problems. Correct the file, or skip these rows.")
         if row.problem_count and row.kind == "rubric":
             raise InputProblem("A rubric is imported whole. Correct the file and choose it again.")
         row.state, row.error = State.IMPORTING, ""
