@@ -53,7 +53,7 @@ def rubric_lines_import(path: Path, options: Options) -> ImportResult:
         "criteria": criteria,
     }
     # NB: under the name of the file, which the log and the versions of the criteria mention.
-    target = path.with_name("rubric") / path.name
+    target = path.parent.parent / "rubric" / path.name
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
     try:
@@ -69,7 +69,7 @@ def rubric_lines_import(path: Path, options: Options) -> ImportResult:
 def _with_dimension(line: dict[str, Any], options: Options) -> tuple[dict[str, Any], str]:
     """Return a line with the key of its dimension, which a table may give by its name."""
     named = Fields(line).text("dimension", default="general").strip() or "general"
-    keys = {one["key"] for one in options.get("dimensions", []) if isinstance(one, dict) and "key" in one}
+    keys = {str(one.get("key", "")) for one in options.get("dimensions", []) if isinstance(one, dict)}
     key = named if named in keys else _KEY.sub("_", named.lower()).strip("_")[:64] or "general"
     return line | {"dimension": key}, key
 

@@ -12,7 +12,7 @@ from common.jsonl import Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, Dimension, Rubric
-from labeling.people.services.audit import audit, audit_import
+from labeling.people.services.audit import acting_user, audit, audit_import
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
@@ -110,7 +110,7 @@ def _criterion(
     changed = [_apply(row, fields), _version(row, spec, source), articles_set(row, spec.knowledge or ())]
     if row.state != was:
         verb = ENDED["retire"] if row.state == Criterion.State.RETIRED else BROUGHT_BACK
-        audit(actor=None, verb=verb, obj=row, criterion=row.key, reason=_reason(source))
+        audit(actor=acting_user(), verb=verb, obj=row, criterion=row.key, reason=_reason(source))
     return "created" if created else "updated" if any(changed) else "unchanged"
 
 
@@ -141,7 +141,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    version = version_add(criterion=row, texts=texts, rule=rule, reason=_reason(source), by=None)
+    version = version_add(criterion=row, texts=texts, rule=rule, reason=_reason(source), by=acting_user())
     import_watch().created([version])
     return True
 

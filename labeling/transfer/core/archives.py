@@ -18,6 +18,7 @@ MAX_RATIO = 100
 MAX_UNPACKED = 512 * 1024**2  # bytes
 MAX_SHARED = 128 * 1024**2  # bytes of the texts of a workbook, which are read whole
 MAX_ARTICLE = 16 * 1024**2
+MAX_ROWS = 1_048_576  # of a sheet, as in Excel; a file may claim any number of empty ones
 SMALL = 1 << 20  # a small entry may be packed as tightly as it likes
 MAX_NAME = 1000
 _ZIP = b"PK\x03\x04"
@@ -56,6 +57,8 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]
             sheet.reset_dimensions()  # the size that a file claims may be a lie
             header: list[str] = []
             for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+                if number > MAX_ROWS:
+                    raise FieldProblem("", f"The sheet has more than {MAX_ROWS:,} rows")
                 values = [_value(cell) for cell in cells]
                 if all(value is None or value == "" for value in values):
                     continue

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from common.files import unguarded
 from common.guarded_json import guarded_loads
@@ -25,6 +25,7 @@ PLACES = {"csv": "Row", "xlsx": "Row", "jsonl": "Line", "json": "Record", "zip":
 FORMATS = {"csv": "CSV", "xlsx": "Excel", "jsonl": "JSON Lines", "json": "JSON", "zip": "ZIP of Markdown"}
 # A JSON document may hold its records in a list of one of these names.
 LISTS = ("chats", "labels", "verdicts", "criteria", "articles", "conversations", "data", "records", "items")
+csv.field_size_limit(MAX_LINE)  # of this process: a cell may hold a whole chat
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -161,12 +162,11 @@ def _delimiter(text: str, *, whole: bool) -> str:
 
 
 def _csv_rows(path: Path, source: Source) -> Iterator[Row]:
-    limit = csv.field_size_limit(MAX_LINE)
     number = 0
     try:
         with path.open("rb") as raw, _text(raw, source.encoding) as file:
             header: list[str] = []
-            for number, cells in enumerate(csv.reader(file, delimiter=source.delimiter), 1):
+            for number, cells in enumerate(csv.reader(_lines(file), delimiter=source.delimiter), 1):
                 if not any(cell.strip() for cell in cells):
                     continue
                 if not header:
@@ -177,8 +177,14 @@ def _csv_rows(path: Path, source: Source) -> Iterator[Row]:
         yield number + 1, UnreadableRest("", f"is not {source.encoding} from here on: save it as UTF-8")
     except csv.Error as error:
         yield number + 1, UnreadableRest("", f"cannot be read from here on: {error}")
-    finally:
-        csv.field_size_limit(limit)
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yield the lines of a file; one that is too long for the memory is an error."""
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise csv.Error(f"a line is longer than {MAX_LINE // 1024**2} MB")
+        yield line
 
 
 def _text(raw: BinaryIO, encoding: str) -> io.TextIOWrapper:

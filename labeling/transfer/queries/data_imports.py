@@ -23,6 +23,7 @@ from labeling.transfer.core.tables import Source, rows_of
 
 PREVIEW_CHATS = 10
 PREVIEW_ROWS = 2000
+PREVIEW_MESSAGES, PREVIEW_CHARACTERS = 50, 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +138,15 @@ def _preview(row: DataImport, kind: ImportKind) -> Preview:
         PreviewChat(
             str(line["id"]),
             str(line.get("topic") or "unknown"),
-            [{"n": n, **message} for n, message in enumerate(line["messages"], 1)],
+            [_shortened(n, message) for n, message in enumerate(line["messages"][:PREVIEW_MESSAGES], 1)],
         )
         for line in found
     )
     return Preview(chats=chats, problem="" if chats else problem)
+
+
+def _shortened(n: int, message: Any) -> dict[str, Any]:
+    return {"n": n, **message, "content": str(message.get("content", ""))[:PREVIEW_CHARACTERS]}
 
 
 def progress_of(row: DataImport) -> Progress | None:

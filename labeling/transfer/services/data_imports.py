@@ -57,6 +57,9 @@ def data_import_create(*, kind: ImportKind, name: str, chunks: Iterable[bytes], 
         raise InputProblem(
             f"{problem.field}: {problem.message}." if problem.field else f"{problem.message}."
         ) from None
+    except OSError as error:
+        _forget(row)
+        raise InputProblem(f"The server could not store the file: {error.strerror}.") from error
     except BaseException:
         _forget(row)
         raise

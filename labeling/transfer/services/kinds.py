@@ -27,7 +27,7 @@ def _chats_check(path: Path, options: Options) -> ImportResult:
 def _labels_store(path: Path, options: Options) -> ImportResult:
     replace = bool(options.get("replace_accounts"))
     if tool := str(options.get("tool", "")):
-        mapping = path.with_name("map of the tool")
+        mapping = path.parent.parent / "tool_map.json"
         mapping.write_text(json.dumps(options.get("tool_map", {})), encoding="utf-8")
         return tool_labels_import(path=path, tool=tool, mapping_path=mapping, replace_accounts=replace)
     return labels_import(path=path, replace_accounts=replace)

@@ -20,7 +20,7 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.people.services.audit import audit_all, audit_import, operator_name
+from labeling.people.services.audit import acting_user, audit_all, audit_import, operator_name
 from labeling.rating.core.answers import ANSWER_WORDS, LabelLine, label_line_of
 from labeling.rating.core.evidence import EvidenceError, evidence_of
 from labeling.rating.services.references import (
@@ -223,7 +223,7 @@ class _LabelsImport:
             watch.updated(label, _fields_of(label), _fields_of(revision))
         self._create(new)
         self._revise(revised)
-        audit_all(actor=None, verb="label replaced", rows=replaced)
+        audit_all(actor=acting_user(), verb="label replaced", rows=replaced)
         self.counts.update(created=len(new), updated=len(revised), replaced=len(replaced))
 
     def _changes(self, answer: _Answer, label: Label) -> bool:

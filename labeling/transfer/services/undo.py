@@ -98,6 +98,8 @@ def _dependents(row: DataImport) -> Iterator[str]:
     for model in _models(row):
         if model in SHARED:
             continue
+        if later := _later(row, model):
+            yield f"{later:,} later {model._meta.verbose_name}{'s' * (later > 1)}"
         for relation in _relations(model):
             other = relation.related_model
             if relation.on_delete is models.CASCADE:
@@ -109,6 +111,17 @@ def _dependents(row: DataImport) -> Iterator[str]:
             if count:
                 name = other._meta.verbose_name if count == 1 else other._meta.verbose_name_plural
                 yield f"{count:,} {name}"
+
+
+def _later(row: DataImport, model: type[models.Model]) -> int:
+    """Count the versions that were added after those of the import: without them there would be a gap."""
+    fields = [one.fields for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)]
+    parent = next((names[0] for names in fields if len(names) == 2 and names[1] == "number"), "")
+    if not parent:
+        return 0
+    rows = model._default_manager.filter(pk__in=_created(row, model)).values_list(parent, "number")
+    others = model._default_manager.exclude(pk__in=_created(row, model))
+    return sum(others.filter(**{parent: pk, "number__gt": number}).count() for pk, number in rows)
 
 
 def _changed(row: DataImport) -> Iterator[str]:

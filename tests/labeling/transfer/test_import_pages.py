@@ -343,6 +343,13 @@ def test_undo_names_what_has_changed_since(lead: Importer) -> None:
     assert lead.undo(row).state == "done"
 
 
+def test_undo_is_refused_where_a_later_version_follows(lead: Importer) -> None:
+    first = lead.take("knowledge", zip_file({"returns.md": "# Returns\n30 days."}), "kb.zip")
+    lead.take("knowledge", zip_file({"returns.md": "# Returns\n14 days."}), "kb.zip")
+    assert "In use by now: 1 later article version." in lead.page(first)
+    assert lead.undo(first).state == "done"
+
+
 def test_a_file_is_kept_private_and_under_a_name_of_ours(lead: Importer, folder: Path) -> None:
     row = lead.send("chats", jsonl_file(chat("a")), "../../etc/pass<wd>.jsonl")
     assert row.file_name == "passwd.jsonl"
