@@ -39,7 +39,8 @@ def rubric_lines_import(path: Path, options: Options) -> ImportResult:
     `rubric_name` of the options names it; `dimensions` may name the dimensions, which else are named by key.
     Raises ImportProblem; no data is written then.
     """
-    criteria, dimensions = [], {}
+    criteria: list[dict[str, Any]] = []
+    dimensions: dict[str, str] = {}
     for number, data in read_jsonl(path):
         try:
             line, dimension = _with_dimension(data, options)
@@ -60,8 +61,9 @@ def rubric_lines_import(path: Path, options: Options) -> ImportResult:
         return rubric_import(path=target, articles_set=criterion_articles_set)
     except ImportProblem as problem:
         place = _PLACE.fullmatch(problem.field)
-        number, field = (int(place[1]) + 1, place[2]) if place else (None, problem.field)
-        raise ImportProblem(str(path), number, field, problem.message) from None
+        line_number = int(place[1]) + 1 if place else None
+        field = place[2] if place else problem.field
+        raise ImportProblem(str(path), line_number, field, problem.message) from None
     finally:
         target.unlink()
 

@@ -30,8 +30,9 @@ def csv_file(*rows: Sequence[Any], delimiter: str = ",", encoding: str = "utf-8"
 def xlsx_file(*rows: Sequence[Any]) -> bytes:
     """The bytes of an Excel workbook."""
     book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
     for row in rows:
-        book.active.append(list(row))
+        sheet.append(list(row))
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()

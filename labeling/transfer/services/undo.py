@@ -1,7 +1,7 @@
 """Undo of an import, as long as nothing depends on what it wrote."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
 from django.db import models, router, transaction
@@ -144,21 +144,16 @@ def _kept(row: DataImport, **filters: Any) -> Iterator[tuple[ImportedRow, models
 
 
 def _restore(row: DataImport) -> None:
-    """Give changed rows what they held before. The history of a label keeps both answers."""
+    """Give changed rows what they held before."""
     for kept, thing in _kept(row, before__isnull=False):
         if thing is None or kept.before is None:
             continue
+        fields = {name: cast("models.Field[Any, Any]", thing._meta.get_field(name)) for name in kept.before}
         for name, value in kept.before.items():
-            setattr(
-                thing,
-                name,
-                thing._meta.get_field(name.removesuffix("_id")).to_python(value)
-                if not name.endswith("_id")
-                else value,
-            )
-        if isinstance(thing, Label):
+            setattr(thing, name, fields[name].to_python(value))
+        if isinstance(thing, Label) and kept.after is not None:
             LabelRevision.objects.filter(label=thing, number=kept.after["revision"]).delete()
-        thing.save(update_fields=[thing._meta.get_field(name).name for name in kept.before])
+        thing.save(update_fields=[field.name for field in fields.values()])
 
 
 def _delete(row: DataImport, model: type[models.Model]) -> None:
