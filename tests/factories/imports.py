@@ -119,6 +119,7 @@ def stored_imports(lead: User, text: str) -> dict[str, int]:
     }.items():
         row = data_import_create(kind=import_kinds()["chats"], name=f"{text}.csv", chunks=[data], by=lead)
         row.state, row.lines, row.problem_count = state, 1, 0
+        row.result = {"created": 1, "unchanged": 0, "updated": 0, "ignored": {}, "notes": [text]}
         row.problems = [{"number": 2, "field": text, "message": text}]
         row.save()
         ids[name] = row.pk
