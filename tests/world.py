@@ -132,14 +132,14 @@ def make_world() -> World:
         **states,
         **_rows(desk, users),
         **stored_reports(run, users),
-        **stored_imports(lead, f"{CANARY}-import"),
     }
     return World(desk, users, args)
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests and a try."""
+    """The ids of tests, a try and imports."""
     return {
+        **stored_imports(lead, f"{CANARY}-import"),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),

@@ -32,6 +32,19 @@ def odd_file(tmp_path: Path) -> Path:
     return path
 
 
+def choose_columns(page: Page) -> None:
+    """Correct the guess, and look at the preview."""
+    expect(page.get_by_label("Wer", exact=True)).to_have_value("speaker")
+    expect(page.get_by_label("Was gesagt wurde")).to_have_value("text")
+    expect(page.get_by_label("Ticket Nr.")).to_have_value("id")
+    page.get_by_label("Rubrik", exact=True).select_option("topic")
+    page.get_by_label("Beraterin").select_option("assistant")
+    page.get_by_role("button", name="Update preview").click()
+    expect(page.get_by_text("The first 10 chats, as raters will see them.")).to_be_visible()
+    expect(page.locator(".seen h3").first).to_contain_text("T-0")
+    expect(page.locator(".seen .turn.bot").first).to_contain_text("Sie kommt morgen.")
+
+
 def test_a_file_with_odd_columns_becomes_a_chat_set(
     page: Page,
     context: BrowserContext,
@@ -52,16 +65,7 @@ def test_a_file_with_odd_columns_becomes_a_chat_set(
     page.set_input_files("#file", odd_file)
     page.get_by_role("button", name="Read the file").click()
 
-    expect(page.get_by_label("Wer", exact=True)).to_have_value("speaker")
-    expect(page.get_by_label("Was gesagt wurde")).to_have_value("text")
-    expect(page.get_by_label("Ticket Nr.")).to_have_value("id")
-    page.get_by_label("Rubrik", exact=True).select_option("topic")
-    page.get_by_label("Beraterin").select_option("assistant")
-    page.get_by_role("button", name="Update preview").click()
-    expect(page.get_by_text("The first 10 chats, as raters will see them.")).to_be_visible()
-    expect(page.locator(".seen h3").first).to_contain_text("T-0")
-    expect(page.locator(".seen .turn.bot").first).to_contain_text("Sie kommt morgen.")
-
+    choose_columns(page)
     page.get_by_label("Name of a new set").fill("November")
     page.get_by_role("button", name="Check the file").click()
     expect(page.get_by_role("heading", name="Checking")).to_be_visible()
