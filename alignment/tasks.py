@@ -17,6 +17,7 @@ from common.inbox.services import inbox_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from labeling.jobs.services import jobs_sweep
+from labeling.transfer.services.work import imports_sweep
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ SWEEPS = (
     reports_sweep,
     archives_sweep,
     jobs_sweep,
+    imports_sweep,
     inbox_sweep,
 )
 

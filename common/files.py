@@ -77,6 +77,18 @@ def open_private(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
 
 
+def unguarded(cell: str) -> str:
+    """
+    Return a cell without the apostrophe that `csv_lines` puts before what could be a formula.
+
+    Examples
+    --------
+    >>> unguarded("'=A1"), unguarded("'tis")
+    ('=A1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
 @contextmanager
 def replaced_file(path: Path) -> Iterator[TextIO]:
     """

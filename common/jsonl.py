@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from common.guarded_json import guarded_loads, line_of, printable
+from common.import_watch import import_watch
 from common.problems import FieldProblem, ImportProblem, shown
 
 MAX_LINE = 16 * 1024 * 1024  # bytes
@@ -203,13 +204,19 @@ def read_records(path: Path, parse: Callable[[Fields], T]) -> Iterator[tuple[int
     Raises
     ------
     ImportProblem
-        with file, line and field.
+        with file, line and field, unless the import's watch takes it: the line is then left out.
     """
-    for number, data in read_jsonl(path):
-        try:
-            yield number, parse(Fields(data))
-        except FieldProblem as problem:
-            raise ImportProblem(str(path), number, problem.field, problem.message) from None
+    for number, value in jsonl_values(path):
+        wrong = value if isinstance(value, FieldProblem) else None
+        if not isinstance(value, FieldProblem):
+            try:
+                record = parse(Fields(value))
+            except FieldProblem as problem:
+                wrong = problem
+        if wrong is None:
+            yield number, record
+        else:
+            import_watch().refuse(ImportProblem(str(path), number, wrong.field, wrong.message))
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -222,6 +229,14 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         no such file, not UTF-8, a binary file, a line over 16 MB, not a JSON object, or what `guarded_loads`
         refuses.
     """
+    for number, value in jsonl_values(path):
+        if isinstance(value, FieldProblem):
+            raise ImportProblem(str(path), number, value.field, value.message)
+        yield number, value
+
+
+def jsonl_values(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]]:
+    """Yield what `read_jsonl` yields, and a wrong line as its problem; raise ImportProblem for no file."""
     with open_input(path) as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):
@@ -231,7 +246,9 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if text.strip():
                     yield number, _object(text)
             except FieldProblem as problem:
-                raise ImportProblem(str(path), number, problem.field, problem.message) from None
+                yield number, problem
+                if len(raw) > MAX_LINE:
+                    return  # what follows is the rest of this line
 
 
 def read_document(path: Path, parse: Callable[[Fields], T]) -> T:

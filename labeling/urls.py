@@ -9,6 +9,7 @@ from labeling.people.views import workspace as workspace_pages
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criteria, criterion_texts, editor, guidelines
 from labeling.sets import views as sets
+from labeling.transfer import views as transfer
 
 app_name = "labeling"
 urlpatterns = [
@@ -57,6 +58,19 @@ urlpatterns = [
         )
         for act in editor.ACTS
     ),
+    path("imports/", transfer.import_list, name="import_list"),
+    path("imports/new/", transfer.import_new, name="import_new"),
+    path(
+        "imports/templates/<slug:import_kind>.<slug:form>/", transfer.import_template, name="import_template"
+    ),
+    path("imports/<int:import_id>/", transfer.import_detail, name="import_detail"),
+    path("imports/<int:import_id>/columns/", transfer.import_columns, name="import_columns"),
+    path("imports/<int:import_id>/change/", transfer.import_change, name="import_change"),
+    path("imports/<int:import_id>/start/", transfer.import_start, name="import_start"),
+    path("imports/<int:import_id>/cancel/", transfer.import_cancel, name="import_cancel"),
+    path("imports/<int:import_id>/discard/", transfer.import_discard, name="import_discard"),
+    path("imports/<int:import_id>/undo/", transfer.import_undo, name="import_undo"),
+    path("imports/<int:import_id>/problems.csv", transfer.import_problems, name="import_problems"),
     path("guidelines/", guidelines.guideline_list, name="guideline_list"),
     path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),
     path("guidelines/<int:rubric_id>/", guidelines.guideline_detail, name="guideline_detail"),

@@ -79,7 +79,7 @@ ENTRIES: Entries = (
         "labeling.label_chats",
         ("labeling:queue", "labeling:rate", "labeling:read_guideline"),
     ),
-    ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
+    ("Chat sets", "labeling:set_list", "labeling.see_judge", ("labeling:set", "labeling:import")),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     (
         "Criteria",

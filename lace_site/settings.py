@@ -382,6 +382,8 @@ CELERY_TASK_ROUTES = {
     "alignment.tasks.train": {"queue": "judge"},
     "alignment.tasks.refresh_report": {"queue": "judge"},
     "alignment.tasks.make_archive": {"queue": "judge"},
+    "labeling.tasks.check_import": {"queue": "judge"},
+    "labeling.tasks.store_import": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
@@ -480,3 +482,19 @@ EMAIL_TIMEOUT = 10  # seconds; a server that stalls must not keep a worker
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="lace@localhost")
 # The address at which users open the workbench, for links in e-mails.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
+
+# ---- imports
+# What leads can bring in on a page, in the order of the page.
+IMPORT_KINDS = [
+    "labeling.transfer.services.kinds.CHATS",
+    "labeling.transfer.services.kinds.LABELS",
+    "alignment.imports.services.RUBRIC",
+    "evaluation.knowledge.services.KNOWLEDGE",
+    "alignment.imports.services.VERDICTS",
+]
+# Files that leads sent, readable by their owner only; web server and workers share the folder.
+IMPORT_DIR = VAR_DIR / "imports"
+LACE_IMPORT_MB = positive("LACE_IMPORT_MB", default=200)
+# NB: files go to the disk while they arrive, and only from those who may import.
+FILE_UPLOAD_HANDLERS = ["common.uploads.LimitedUpload"]
+FILE_UPLOAD_PERMISSIONS = 0o600

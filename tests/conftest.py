@@ -91,6 +91,12 @@ def archives_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def imports_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Files that tests import lie in a folder of their own."""
+    settings.IMPORT_DIR = tmp_path_factory.mktemp("imports")
+
+
+@pytest.fixture(scope="session", autouse=True)
 def broker_of_our_own() -> None:
     """Rings of a test go nowhere, unless it starts workers with a broker of their own."""
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})

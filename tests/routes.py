@@ -148,6 +148,18 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(RATERS, job_id="waiting_job"),  # nor yet in this one
         post(OTHER, job_id="group_job"),
     ),
+    # ---- imports
+    "labeling:import_list": (get(LEADS),),
+    "labeling:import_new": (get(LEADS), get(LEADS, query={"kind": "labels"}), post(LEADS, says=200)),
+    "labeling:import_template": (get(LEADS), get(NOBODY, form="zip")),
+    "labeling:import_detail": (get(LEADS), get(LEADS, import_id="checked_import")),
+    "labeling:import_columns": (post(LEADS, {"column-0": "id", "column-1": "customer"}),),
+    "labeling:import_change": (post(LEADS, import_id="checked_import"),),
+    "labeling:import_start": (post(LEADS, import_id="checked_import"),),
+    "labeling:import_cancel": (post(LEADS, import_id="import_at_work"),),
+    "labeling:import_discard": (post(LEADS),),
+    "labeling:import_undo": (post(LEADS, import_id="finished_import"),),
+    "labeling:import_problems": (get(LEADS, import_id="checked_import"),),
     # ---- adjudication
     "labeling:adjudication_queue": (get(LEADS),),
     "labeling:adjudicate": (get(LEADS), post(LEADS, DECISION | {"value": "true"})),

@@ -43,6 +43,7 @@ from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
+from tests.factories.imports import stored_imports
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
@@ -89,6 +90,8 @@ WORDS = {
     "what": "labels",
     "kind": "jsonl",
     "no_set": "none",
+    "import_kind": "chats",
+    "form": "csv",
 }
 
 
@@ -141,8 +144,9 @@ def make_world() -> World:
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests and a try."""
+    """The ids of tests, a try and imports."""
     return {
+        **stored_imports(lead, f"{CANARY}-import"),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),

@@ -8,7 +8,9 @@ from pathlib import Path
 from django.db import transaction
 from markdown_it import MarkdownIt
 
-from common.jsonl import KEY_LIMIT, ImportResult, read_text
+from common.import_watch import import_watch
+from common.imports import ImportKind, Options, Target
+from common.jsonl import KEY_LIMIT, Fields, ImportResult, read_jsonl, read_text
 from common.problems import FieldProblem, ImportProblem, shown
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
@@ -28,7 +30,7 @@ def knowledge_import(*, folder: Path) -> ImportResult:
     Raises ImportProblem and writes nothing.
     """
     files, others = _files(folder)
-    counts = Counter(_store(folder, path) for path in files)
+    counts = Counter(_store_file(folder, path) for path in files)
     result = ImportResult(
         created=counts["created"],
         unchanged=counts["unchanged"],
@@ -54,9 +56,10 @@ def criterion_articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
     rows = CriterionArticle.objects.filter(criterion=criterion)
     before, after = set(rows.values_list("article_id", flat=True)), set(known.values())
     rows.filter(article_id__in=before - after).delete()
-    CriterionArticle.objects.bulk_create(
+    new = CriterionArticle.objects.bulk_create(
         CriterionArticle(criterion=criterion, article_id=pk) for pk in sorted(after - before)
     )
+    import_watch().created(new)
     return before != after
 
 
@@ -96,28 +99,82 @@ def _unreadable(error: OSError) -> None:
     raise ImportProblem(str(error.filename), None, "", f"cannot be read: {error.strerror}")
 
 
-def _store(folder: Path, path: Path) -> str:
-    """Store one article and return what happened."""
+def _store_file(folder: Path, path: Path) -> str:
+    """Store the article of one file and return what happened."""
     key = path.relative_to(folder).with_suffix("").as_posix()
     text = read_text(path)
-    title = title_of(text) or path.stem
+    try:
+        return _store(key, title_of(text) or path.stem, text)
+    except FieldProblem as problem:
+        raise ImportProblem(str(path), None, problem.field, problem.message) from None
+
+
+def _store(key: str, title: str, text: str) -> str:
+    """Store one article and return what happened."""
     for name, value in {"key": key, "title": title}.items():
         if len(value) > KEY_LIMIT:
-            raise ImportProblem(
-                str(path), None, name, f"is longer than {KEY_LIMIT} characters ({len(value):,})"
-            )
+            raise FieldProblem(name, f"is longer than {KEY_LIMIT} characters ({len(value):,})")
     if not text.strip():
-        raise ImportProblem(str(path), None, "", "is empty")
-    digest = text_hash(text)
+        raise FieldProblem("", "is empty")
     article, created = KnowledgeArticle.objects.get_or_create(key=key)
     newest = article.versions.order_by("number").last()
     if newest is not None and newest.text == text:
         return "unchanged"
-    ArticleVersion.objects.create(
+    version = ArticleVersion.objects.create(
         article=article,
         number=newest.number + 1 if newest else 1,
         title=title,
         text=text,
-        content_hash=digest,
+        content_hash=text_hash(text),
     )
+    watch = import_watch()
+    watch.created([article] * created)
+    watch.created([version])
     return "created" if created else "updated"
+
+
+@transaction.atomic
+def articles_import(path: Path, options: Options) -> ImportResult:
+    """Create or update the articles of a JSON Lines file: key, text and, if wanted, title.
+
+    Raises ImportProblem and writes nothing.
+    """
+    watch = import_watch()
+    counts: Counter[str] = Counter()
+    lines: dict[str, int] = {}
+    for number, data in read_jsonl(path):
+        try:
+            fields = Fields(data)
+            key = fields.text("key", blank=False).strip().removesuffix(ENDING)
+            if lines.setdefault(key, number) != number:
+                raise FieldProblem("key", f"{shown(key)} appears twice")
+            text = fields.text("text")
+            title = fields.text("title", default="").strip() or title_of(text) or key.rsplit("/", 1)[-1]
+            counts[_store(key, title, text)] += 1
+        except FieldProblem as problem:
+            watch.refuse(ImportProblem(str(path), number, problem.field, problem.message))
+        watch.advance(1)
+    result = ImportResult(counts["created"], counts["unchanged"], counts["updated"], ignored={})
+    audit_import(what="knowledge", path=path, result=result)
+    return result
+
+
+KNOWLEDGE = ImportKind(
+    key="knowledge",
+    label="Knowledge",
+    unit="articles",
+    about="Articles that the judge reads: a ZIP of Markdown files, or a table with a row for each article.",
+    targets=(
+        Target("key", "Article key", also=("id", "slug", "path", "name", "file"), required=True),
+        Target("title", "Title", also=("heading", "subject")),
+        Target("text", "Text", also=("content", "body", "markdown", "article"), required=True),
+    ),
+    store=articles_import,
+    examples=(
+        {
+            "key": "returns",
+            "title": "Returns",
+            "text": "# Returns\n\nCustomers may return an item within 30 days.",
+        },
+    ),
+)

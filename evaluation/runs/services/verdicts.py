@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from common.import_watch import import_watch
 from common.jsonl import Ignored, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem, InputProblem, shown
 from evaluation.models.judges import Judge
@@ -101,7 +102,7 @@ def _contents(path: Path, ignored: Ignored) -> dict[str, _Content]:
 
 def _run(name: str, content: _Content, chat_set: ChatSet, path: Path, demo: bool) -> tuple[Run, bool]:
     """Return the run of this judge with this content on this set, and whether it is new."""
-    judge, _ = Judge.objects.get_or_create(
+    judge, new_judge = Judge.objects.get_or_create(
         fingerprint=_hash({"schema": 1, "kind": "imported", "name": name}),
         defaults={
             "kind": Judge.Kind.IMPORTED,
@@ -110,7 +111,7 @@ def _run(name: str, content: _Content, chat_set: ChatSet, path: Path, demo: bool
         },
     )
     source = {"set": chat_set.pk, "judge": judge.fingerprint, "content": f"{content.digest:064x}"}
-    return Run.objects.get_or_create(
+    run, created = Run.objects.get_or_create(
         source_hash=_hash(source | {"verdicts": content.verdicts}),
         defaults={
             "judge": judge,
@@ -121,6 +122,10 @@ def _run(name: str, content: _Content, chat_set: ChatSet, path: Path, demo: bool
             "finished_at": timezone.now(),
         },
     )
+    watch = import_watch()
+    watch.created([judge] * new_judge)
+    watch.created([run] * created)
+    return run, created
 
 
 def _hash(content: dict[str, Any]) -> str:
@@ -140,6 +145,7 @@ def _store(path: Path, chat_set: ChatSet, runs: Mapping[str, Run]) -> None:
     importer = _VerdictsImport(path, chat_set, runs)
     for chunk in in_batches(read_records(path, verdict_line_of), LINES_AT_ONCE):
         importer.store([(number, line) for number, line in chunk if line.judge in runs])
+        import_watch().advance(len(chunk))
 
 
 class _VerdictsImport:
@@ -158,7 +164,8 @@ class _VerdictsImport:
             try:
                 rows.append(self._row(number, line, members))
             except FieldProblem as problem:
-                raise ImportProblem(str(self.path), number, problem.field, problem.message) from None
+                refused = ImportProblem(str(self.path), number, problem.field, problem.message)
+                import_watch().refuse(refused)
         Verdict.objects.bulk_create(rows)
 
     def _members(self, external_ids: set[str]) -> dict[str, tuple[int, int]]:
@@ -201,6 +208,8 @@ class _VerdictsImport:
         if byte >= len(spoken):
             spoken.extend(bytes(byte + 1 - len(spoken)))
         if spoken[byte] >> bit & 1:
+            if import_watch().tolerant:
+                raise FieldProblem("judge", "the same chat, criterion and judge are on an earlier line")
             place = (line.judge, line.chat_id, line.criterion)
             lines = read_records(self.path, verdict_line_of)
             first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == place)

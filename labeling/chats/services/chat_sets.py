@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.db.models import Count, Max
 
+from common.import_watch import import_watch
 from common.jsonl import in_batches
 from common.problems import InputProblem, shown
 from labeling.chats.core.splits import Candidate, splits_of
@@ -30,9 +31,11 @@ def chat_set_ensure(*, name: str, rubric_name: str = "", kind: str = "") -> Chat
         raise InputProblem(f"--set: a name has 1 to {NAME_LIMIT} characters")
     chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
     if chat_set is None:
-        return ChatSet.objects.create(
+        chat_set = ChatSet.objects.create(
             name=name, rubric=_rubric(rubric_name), kind=kind or ChatSet.Kind.CURATED
         )
+        import_watch().created([chat_set], ("kind",))
+        return chat_set
     if kind and kind != chat_set.kind:
         raise InputProblem(
             f"--kind: the set {shown(name)} is of the kind {chat_set.kind}; "
@@ -83,17 +86,20 @@ class MembersImport:
         self._given.update(pk for pk, split in chats.items() if split)
         self.kept += sum(1 for pk, split in chats.items() if pk in known and not split)
         moved = {pk for pk, split in chats.items() if split and pk in known and known[pk].split != split}
+        watch = import_watch()
         for pk in moved:
-            known[pk].split = chats[pk] or ""
+            before, known[pk].split = known[pk].split, chats[pk] or ""
+            watch.updated(known[pk], {"split": before}, {"split": known[pk].split})
         ChatSetMember.objects.bulk_update([known[pk] for pk in moved], ["split"], batch_size=200)
         return moved
 
     def _create(self, chats: Mapping[int, str | None]) -> None:
         fallback = next(iter(self.proportions), Split.DEV) if len(self.proportions) == 1 else Split.DEV
-        ChatSetMember.objects.bulk_create(
+        rows = ChatSetMember.objects.bulk_create(
             ChatSetMember(chat_set=self.chat_set, chat_id=pk, split=split or fallback, position=position)
             for position, (pk, split) in enumerate(chats.items(), self._next)
         )
+        import_watch().created(rows)
         self._next += len(chats)
         self.added += len(chats)
 

@@ -1,12 +1,14 @@
 """Import of chats: streamed, all or nothing, repeatable."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
+from common.import_watch import import_watch
 from common.jsonl import Fields, Ignored, ImportResult, read_records
 from common.problems import ImportProblem, InputProblem, shown
 from labeling.chats.core.splits import proportions_of
@@ -18,6 +20,8 @@ from labeling.people.services.audit import audit_import
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
+_GROUPING = ("topic_id", "experiment", "variant", "cluster")
+_FIELDS = (*_GROUPING, "started_at", "metadata")
 _UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata"]
 
 Line = tuple[int, Transcript]
@@ -56,8 +60,10 @@ def chats_import(
             chat_set_ensure(name=set_name, rubric_name=rubric_name, kind=kind), proportions
         )
     importer = _ChatsImport(path, origin, members, cluster_key)
+    watch = import_watch()
     for chunk in _chunks(read_records(path, importer.parse)):
         importer.store(chunk)
+        watch.advance(len(chunk))
     if cluster_key and not importer.clustered:
         raise InputProblem(f"--cluster-key: no chat of the file has metadata.{shown(cluster_key)}")
     if members is not None:
@@ -67,6 +73,20 @@ def chats_import(
     result = importer.result(split_asked=bool(split))
     audit_import(what="chats", path=path, result=result, obj=members.chat_set if members else None)
     return result
+
+
+def chats_check(*, path: Path, into_set: bool) -> ImportResult:
+    """
+    Find the problems of a file of chats and count what an import would do; write nothing and lock nothing.
+
+    Problems go to the import's watch. `into_set` : the chats would join a set, so that splits matter.
+    """
+    importer = _ChatsImport(path, Chat.Origin.IMPORT, None, "", keeps_splits=into_set)
+    watch, seen = import_watch(), dict[str, bytes]()
+    for chunk in _chunks(read_records(path, importer.parse)):
+        importer.check(chunk, seen)
+        watch.advance(len(chunk))
+    return importer.result(split_asked=False)
 
 
 def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -82,11 +102,27 @@ def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield chunk
 
 
+def _known(chunk: list[Line]) -> dict[str, Chat]:
+    ids = [transcript.external_id for _, transcript in chunk]
+    return {chat.external_id: chat for chat in Chat.objects.filter(external_id__in=ids).defer("messages")}
+
+
+def _topics(chunk: list[Line]) -> set[str]:
+    return {transcript.topic or Topic.UNKNOWN for _, transcript in chunk}
+
+
 class _ChatsImport:
     def __init__(
-        self, path: Path, origin: Chat.Origin, members: MembersImport | None, cluster_key: str
+        self,
+        path: Path,
+        origin: Chat.Origin,
+        members: MembersImport | None,
+        cluster_key: str,
+        *,
+        keeps_splits: bool = False,
     ) -> None:
         self.path, self.origin, self.members = path, origin, members
+        self.keeps_splits = keeps_splits or members is not None
         self.cluster_key, self.clustered = cluster_key, 0
         self.ignored = Ignored()
         self.counts: Counter[str] = Counter()
@@ -96,40 +132,74 @@ class _ChatsImport:
     def parse(self, fields: Fields) -> Transcript:
         transcript = transcript_of(fields, self.ignored, cluster_key=self.cluster_key)
         self.clustered += bool(transcript.cluster)
-        if transcript.split and self.members is None:
+        if transcript.split and not self.keeps_splits:
             self.ignored.note(["split"])
         return transcript
 
     def store(self, chunk: list[Line]) -> None:
         """Create or update the chats of some lines, and add them to the set."""
-        self._load_topics({transcript.topic or Topic.UNKNOWN for _, transcript in chunk})
-        ids = [transcript.external_id for _, transcript in chunk]
-        known = {
-            chat.external_id: chat for chat in Chat.objects.filter(external_id__in=ids).defer("messages")
-        }
+        self._load_topics(_topics(chunk))
+        known = _known(chunk)
         new: dict[str, Chat] = {}
         updated: dict[str, Chat] = {}
+        before: dict[str, dict[str, Any]] = {}
         outcomes = {}
+        accepted = []
         for number, transcript in chunk:
             key = transcript.external_id
             chat = known.get(key) or new.get(key)
             if chat is None:
                 new[key] = self._chat(transcript)
                 outcomes[number] = "created"
+            elif chat.content_hash != transcript.content_hash:
+                self._refuse_other(number, key)
                 continue
-            if chat.content_hash != transcript.content_hash:
-                raise ImportProblem(
-                    str(self.path), number, "id", f"{shown(key)} already exists with other messages"
-                )
-            changed = self._apply(chat, transcript)
-            outcomes[number] = "updated" if changed else "unchanged"
-            if changed and key in known:
-                updated[key] = chat
-                self.regrouped |= "cluster" in changed
+            else:
+                was = {name: getattr(chat, name) for name in _FIELDS}
+                changed = self._apply(chat, transcript)
+                outcomes[number] = "updated" if changed else "unchanged"
+                if changed and key in known:
+                    updated[key] = chat
+                    before.setdefault(key, was)
+                    self.regrouped |= "cluster" in changed
+            accepted.append((number, transcript))
         Chat.objects.bulk_create(new.values())
         Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
-        self._join(chunk, known | new, outcomes)
+        self._tell(new, updated, before)
+        self._join(accepted, known | new, outcomes)
         self.counts.update(outcomes.values())
+
+    def check(self, chunk: list[Line], seen: dict[str, bytes]) -> None:
+        """Count what the lines would do, and refuse those that the import refuses; write nothing.
+
+        `seen` : the chats of earlier lines, by id.
+        """
+        known = _known(chunk)
+        topics = {topic.key: topic for topic in Topic.objects.filter(key__in=_topics(chunk))}
+        self.topics = {key: topics.get(key) or Topic(key=key) for key in _topics(chunk)}
+        for number, transcript in chunk:
+            key, digest = transcript.external_id, bytes.fromhex(transcript.content_hash)
+            chat = known.get(key)
+            expected = bytes.fromhex(chat.content_hash) if chat else seen.setdefault(key, digest)
+            if expected != digest:
+                self._refuse_other(number, key)
+            elif chat is not None:
+                self.counts["updated" if self._apply(chat, transcript) else "unchanged"] += 1
+            else:
+                self.counts["created"] += 1
+
+    def _refuse_other(self, number: int, key: str) -> None:
+        import_watch().refuse(
+            ImportProblem(str(self.path), number, "id", f"{shown(key)} already exists with other messages")
+        )
+
+    def _tell(
+        self, new: Mapping[str, Chat], updated: Mapping[str, Chat], before: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        watch = import_watch()
+        watch.created(new.values(), _GROUPING)
+        for key, chat in updated.items():
+            watch.updated(chat, before[key], {name: getattr(chat, name) for name in _FIELDS})
 
     def _join(self, chunk: list[Line], chats: dict[str, Chat], outcomes: dict[int, str]) -> None:
         if self.members is None:
@@ -145,8 +215,13 @@ class _ChatsImport:
 
     def _load_topics(self, keys: set[str]) -> None:
         if missing := keys - self.topics.keys():
-            Topic.objects.bulk_create([Topic(key=key, name=key) for key in missing], ignore_conflicts=True)
-            self.topics.update({topic.key: topic for topic in Topic.objects.filter(key__in=missing)})
+            before = set(Topic.objects.filter(key__in=missing).values_list("key", flat=True))
+            Topic.objects.bulk_create(
+                [Topic(key=key, name=key) for key in missing - before], ignore_conflicts=True
+            )
+            found = Topic.objects.filter(key__in=missing)
+            import_watch().created(topic for topic in found if topic.key not in before)
+            self.topics.update({topic.key: topic for topic in found})
 
     def _chat(self, transcript: Transcript) -> Chat:
         return Chat(

@@ -19,7 +19,7 @@ _acting: ContextVar[User | None] = ContextVar("acting", default=None)
 
 @contextmanager
 def acting(user: User) -> Iterator[None]:
-    """Name the user whose changes of accounts are made in here, by Django's own pages."""
+    """Name the user who makes the changes in here: of accounts by Django's own pages, or by an import."""
     token = _acting.set(user)
     try:
         yield
@@ -53,7 +53,7 @@ def audit_all(
 def audit_import(
     *, what: str, path: Path, result: ImportResult, obj: models.Model | None = None, **detail: Any
 ) -> None:
-    """Record an import by a command, in its transaction: who ran it, the file and the counts.
+    """Record an import, in its transaction: who ran it, the file and the counts.
 
     `obj` is what the import filled; without one it is the workspace.
     """
@@ -63,14 +63,10 @@ def audit_import(
 
 def audit_command(*, what: str, path: Path, obj: models.Model | None = None, **detail: Any) -> None:
     """Record an import whose counts are not those of an `ImportResult`."""
-    audit(
-        actor=None,
-        verb=f"{what} imported",
-        obj=obj or Workspace.current(),
-        file=path.name,
-        operator=operator_name(),
-        **detail,
-    )
+    actor = acting_user()
+    if actor is None:
+        detail["operator"] = operator_name()
+    audit(actor=actor, verb=f"{what} imported", obj=obj or Workspace.current(), file=path.name, **detail)
 
 
 def operator_name() -> str:

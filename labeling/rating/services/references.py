@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from common.import_watch import import_watch
 from common.jsonl import in_batches
 from common.problems import FieldProblem, shown
 from labeling.chats.queries import AT_ONCE, ChatRef
@@ -112,6 +113,7 @@ class Raters:
                 [Rater(name=name, kind=kinds[name] or self._default) for name in new], ignore_conflicts=True
             )
             self._find(new)
+            import_watch().created(self._known[name] for name in new)
 
     def _find(self, names: Collection[str]) -> None:
         rows = Rater.objects.select_related("user").filter(name__in=names)

@@ -8,11 +8,12 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Max
 
+from common.import_watch import import_watch
 from common.jsonl import NAME_LIMIT, Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Rubric
-from labeling.people.services.audit import audit, audit_import
+from labeling.people.services.audit import acting_user, audit, audit_import
 from labeling.rubric.core.rubric import (
     WORDS_FOR_RATERS,
     CriterionSpec,
@@ -83,7 +84,8 @@ def rubric_store(
 
     Raises FieldProblem at `criteria[n]`.
     """
-    rubric, _ = Rubric.objects.get_or_create(name=spec.name)
+    rubric, created_now = Rubric.objects.get_or_create(name=spec.name)
+    import_watch().created([rubric] * created_now)
     dimensions = {dimension.key: _dimension(dimension, rename=by is None) for dimension in spec.dimensions}
     kept = set(rubric.criteria.values_list("key", flat=True)) if only_new else set()
     counts: Counter[str] = Counter()
@@ -112,7 +114,9 @@ def _dimension(spec: DimensionSpec, *, rename: bool) -> Dimension:
     row, created = Dimension.objects.get_or_create(
         key=spec.key, defaults={"name": spec.name, "position": next_position(Dimension)}
     )
+    import_watch().created([row] * created)
     if rename and not created and row.name != spec.name:
+        import_watch().updated(row, {"name": row.name}, {"name": spec.name})
         row.name = spec.name
         row.save(update_fields=["name"])
     return row
@@ -148,21 +152,25 @@ def criterion_store(
         row = Criterion.objects.create(
             key=spec.key, rubric=rubric, position=next_position(Criterion), **fields
         )
+        import_watch().created([row], ("tier", "critical", "articles", "state", "dimension_id"))
     elif row.rubric_id != rubric.pk:
         raise FieldProblem("key", f"{shown(spec.key)} belongs to the rubric {shown(row.rubric.name)}")
     was = row.state
     changed = [_apply(row, fields), _version(row, spec, reason, by), articles_set(row, spec.knowledge or ())]
     if row.state != was:
         verb = ENDED["retire"] if row.state == Criterion.State.RETIRED else BROUGHT_BACK
-        audit(actor=by, verb=verb, obj=row, criterion=row.key, reason=reason)
+        audit(actor=by or acting_user(), verb=verb, obj=row, criterion=row.key, reason=reason)
     return row, "created" if created else "updated" if any(changed) else "unchanged"
 
 
 def _apply(row: Criterion, fields: dict[str, object]) -> bool:
     changed = [name for name, value in fields.items() if getattr(row, name) != value]
-    for name in changed:
-        setattr(row, name, fields[name])
     if changed:
+        stored = [f"{name}_id" if name == "dimension" else name for name in changed]
+        before = {name: getattr(row, name) for name in stored}
+        for name in changed:
+            setattr(row, name, fields[name])
+        import_watch().updated(row, before, {name: getattr(row, name) for name in stored})
         row.save(update_fields=changed)
     return bool(changed)
 
@@ -178,7 +186,8 @@ def _version(row: Criterion, spec: CriterionSpec, reason: str, by: User | None) 
             return False
         if newest.passes_when != spec.passes_when:
             passing_check(row)
-    version_add(criterion=row, texts=texts, rule=rule, reason=reason, by=by)
+    version = version_add(criterion=row, texts=texts, rule=rule, reason=reason, by=by or acting_user())
+    import_watch().created([version])
     return True
 
 

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from common.guarded_json import guarded_loads
 from common.jsonl import MAX_LINE, Fields, open_input
@@ -14,6 +14,10 @@ CHUNK = 1 << 16  # characters
 # A whole string, a string that continues after the chunk, or a bracket.
 _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\][{}]', re.DOTALL)
 _BLANK = re.compile(r"\s*+")
+
+
+class UnreadableRest(FieldProblem):
+    """The rest of the file cannot be read, so no part of it may be imported."""
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
@@ -26,20 +30,32 @@ def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
         no such file, not UTF-8, neither an array of objects nor JSON Lines, truncated, an object over 16 MB,
         or what `guarded_loads` refuses; with the number of the record.
     """
+    for number, value in object_values(path):
+        if isinstance(value, FieldProblem):
+            raise record_problem(path, number, value.field, value.message)
+        yield number, Fields(value)
+
+
+def object_values(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]]:
+    """Yield what `read_objects` reads, and wrong records as their problem; the last one may end the file."""
     number = 1
     with open_input(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         texts = _texts(file)
         while True:
             try:
                 text = next(texts, None)
-                if text is None:
-                    return
-                fields = Fields(guarded_loads(text))
             except UnicodeDecodeError:
-                raise record_problem(path, number, "", "is not UTF-8") from None
+                yield number, UnreadableRest("", "is not UTF-8")
+                return
             except FieldProblem as problem:
-                raise record_problem(path, number, problem.field, problem.message) from None
-            yield number, fields
+                yield number, UnreadableRest(problem.field, problem.message)
+                return
+            if text is None:
+                return
+            try:
+                yield number, Fields(guarded_loads(text)).data
+            except FieldProblem as problem:
+                yield number, problem
             number += 1
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from common.import_watch import import_watch
 from common.jsonl import Fields, Ignored, ImportResult
 from common.problems import FieldProblem, ImportProblem
 from labeling.rating.core.answers import LabelLine
@@ -40,7 +41,7 @@ class _ToolExport:
                     if labels:
                         yield number, labels
             except FieldProblem as problem:
-                raise self.problem(number, problem.field, problem.message) from None
+                import_watch().refuse(self.problem(number, problem.field, problem.message))
         if refusal := tally.unknown.refusal():
             raise ImportProblem(str(self.path), None, "", refusal)
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from common.import_watch import import_watch
 from common.jsonl import Ignored, ImportResult, in_batches, iso, read_records
 from common.problems import FieldProblem, ImportProblem, shown
 from labeling.chats.queries import ChatRef, chats_by_external_id
@@ -19,7 +20,7 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.people.services.audit import audit_all, audit_import, operator_name
+from labeling.people.services.audit import acting_user, audit_all, audit_import, operator_name
 from labeling.rating.core.answers import ANSWER_WORDS, LabelLine, label_line_of
 from labeling.rating.core.evidence import EvidenceError, evidence_of
 from labeling.rating.services.references import (
@@ -165,6 +166,7 @@ def labels_take(
     importer = _LabelsImport(file, source, rater_kind, replace_accounts)
     for chunk in in_batches(file.lines(), LINES_AT_ONCE):
         importer.store(chunk)
+        import_watch().advance(len(chunk))
     importer.check_accounts()
     consensus_refresh(criterion_ids=importer.criterion_ids, chat_ids=importer.chat_ids)
     result = ImportResult(
@@ -198,6 +200,7 @@ class _LabelsImport:
 
     def store(self, chunk: Sequence[tuple[int, LabelLine]]) -> None:
         """Create or revise the labels of some lines."""
+        watch = import_watch()
         answers = self._marked(self._resolve(chunk))
         known = self._known(answers)
         new: list[Label] = []
@@ -208,7 +211,8 @@ class _LabelsImport:
             if label is None:
                 new.append(self._label(answer, revision=1, active_ms=0))
                 continue
-            self._check_once(answer, label)
+            if not self._is_first(answer, label):
+                continue
             if not self._changes(answer, label):
                 self.counts["unchanged"] += 1
                 continue
@@ -216,9 +220,10 @@ class _LabelsImport:
             if answer.account:
                 replaced.append((label, self._replacement(answer, label, revision)))
             revised[label.pk] = revision
+            watch.updated(label, _fields_of(label), _fields_of(revision))
         self._create(new)
         self._revise(revised)
-        audit_all(actor=None, verb="label replaced", rows=replaced)
+        audit_all(actor=acting_user(), verb="label replaced", rows=replaced)
         self.counts.update(created=len(new), updated=len(revised), replaced=len(replaced))
 
     def _changes(self, answer: _Answer, label: Label) -> bool:
@@ -250,7 +255,7 @@ class _LabelsImport:
             f"would change what the account {shown(self.refused.account)} answered on {cell}{more}; "
             "--replace-account-labels allows it"
         )
-        raise self.file.problem(self.refused.line, "rater", message)
+        import_watch().refuse(self.file.problem(self.refused.line, "rater", message))
 
     def _resolve(self, chunk: Sequence[tuple[int, LabelLine]]) -> list[_Answer]:
         chats = chats_by_external_id({line.chat_id for _, line in chunk})
@@ -261,13 +266,16 @@ class _LabelsImport:
         pointed = {line.chat_id for _, line in chunk if line.turns or line.evidence}
         contents = contents_of([chats[key].id for key in pointed if key in chats])
         answers: dict[Cell, _Answer] = {}
+        watch = import_watch()
         for number, line in chunk:
             try:
                 answer = self._answer(number, line, chats, contents)
             except FieldProblem as problem:
-                raise self.file.problem(number, problem.field, problem.message) from None
+                watch.refuse(self.file.problem(number, problem.field, problem.message))
+                continue
             if answer.cell in answers:
-                raise self._twice(answer)
+                watch.refuse(self._twice(answer))
+                continue
             answers[answer.cell] = answer
         return list(answers.values())
 
@@ -345,15 +353,20 @@ class _LabelsImport:
             for label in Label.objects.select_for_update(of=("self",)).filter(pk__in=batch)
         }
 
-    def _check_once(self, answer: _Answer, label: Label) -> None:
+    def _is_first(self, answer: _Answer, label: Label) -> bool:
         """Refuse a second line on a label that an earlier chunk created or named."""
         byte, bit = divmod(label.pk, 8)
         if label.pk > self.before or self.spoken[byte] >> bit & 1:
-            raise self._twice(answer)
+            import_watch().refuse(self._twice(answer))
+            return False
         self.spoken[byte] |= 1 << bit
+        return True
 
     def _twice(self, answer: _Answer) -> ImportProblem:
         """Return the error with the number of the first of the two."""
+        if import_watch().tolerant:
+            message = f"same chat, criterion and rater as an earlier {self.file.unit}"
+            return self.file.problem(answer.line, "rater", message)
         first = next(number for number, line in self.file.lines() if line.cell == answer.names)
         message = f"same chat, criterion and rater as {self.file.unit} {first}"
         return self.file.problem(answer.line, "rater", message)
@@ -391,6 +404,7 @@ class _LabelsImport:
 
     def _create(self, new: Sequence[Label]) -> None:
         Label.objects.bulk_create(new)
+        import_watch().created(new, ("revision",))
         self._record(new, [label.pk for label in new])
 
     def _revise(self, revised: Mapping[int, Label]) -> None:
@@ -406,6 +420,10 @@ class _LabelsImport:
         history_add(label_ids=pks, client_id=self.id)
         self.chat_ids.update(label.chat_id for label in labels)
         self.criterion_ids.update(label.criterion_id for label in labels)
+
+
+def _fields_of(label: Label) -> dict[str, Any]:
+    return {name: getattr(label, name) for name in _ANSWER}
 
 
 def _logged(label: Label) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Kinds of imports that need several apps."""
