@@ -48,16 +48,19 @@ def endpoint_at(endpoint: str) -> Endpoint:
 
     Raises EndpointGone if it is neither the server's own nor connected, or disabled.
     """
+    elsewhere = ""
     with suppress(InputProblem):
         if (own := current_endpoint()).id == endpoint:
             return own
+        elsewhere = f", but the server is set to {endpoint_name(own.id)}"
         # In a demo workspace the embedded model answers beside the simulated judge.
-        if Workspace.is_demo() and (own := resolve_endpoint(base_url=None, api_key=None)).id == endpoint:
-            return own
+        if Workspace.is_demo() and (embedded := resolve_endpoint(base_url=None, api_key=None)).id == endpoint:
+            return embedded
     row = ConnectedEndpoint.objects.filter(address=endpoint).first()
     if row is None:
         raise EndpointGone(
-            f"{endpoint_name(endpoint)} is not connected: connect it under Models, or choose another endpoint"
+            f"{endpoint_name(endpoint)} is not connected{elsewhere}: connect it under Models, "
+            "or choose another endpoint"
         )
     if not row.enabled:
         raise EndpointGone(f"the endpoint {row.name} is disabled: enable it under Models, or choose another")

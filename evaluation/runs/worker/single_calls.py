@@ -11,7 +11,6 @@ from evaluation.core.types import Reply, Request, Sampling, Setup
 from evaluation.endpoints.queries import model_profile
 from evaluation.gateway.budget import prompt_tokens_at_most, token_limit, worst_cost
 from evaluation.gateway.current import EndpointGone, endpoint_at, prices_at
-from evaluation.gateway.endpoints import endpoint_name
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
 from evaluation.gateway.prices import price_sources
@@ -97,7 +96,7 @@ def _plan(request: Request) -> Plan:
     try:
         endpoint = endpoint_at(request.endpoint)
     except EndpointGone as gone:
-        raise EndpointChanged(f"this request began at {endpoint_name(request.endpoint)}: {gone}") from gone
+        raise EndpointChanged(f"this request began elsewhere: {gone}") from gone
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     groups = {0: Group((), Setup("direct", {"direct": sampling}))}
     return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)
