@@ -55,7 +55,7 @@ HELP: dict[str, tuple[str, str]] = {
     "evaluation:profile_new": ("run-it", "judge-profiles"),
     "evaluation:profile_detail": ("run-it", "judge-profiles"),
     "evaluation:profile_edit": ("run-it", "judge-profiles"),
-    "evaluation:model_list": ("run-it", "models-and-endpoints"),
+    "evaluation:endpoint_list": ("run-it", "models-and-endpoints"),
     "evaluation:model_detail": ("run-it", "models-and-endpoints"),
     # ---- regression tests
     "alignment:regression_list": ("write-prompts", "regression-tests"),

@@ -112,7 +112,7 @@ ENTRIES: Entries = (
 MORE_PAGES = (
     ("Start a run", "evaluation:run_new", "labeling.start_runs"),
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
-    ("Models", "evaluation:model_list", "labeling.see_judge"),
+    ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
     ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),

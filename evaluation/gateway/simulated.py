@@ -110,6 +110,7 @@ class SimulatedClient:
 
     def __init__(self, answers: Answers | None = None) -> None:
         self._answers = answers or _sources[0]()
+        self.endpoint = Endpoint(id=SIMULATED, base_url=SIMULATED, api_key="", embedded=False)
 
     async def __aenter__(self) -> Self:
         return self

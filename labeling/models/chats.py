@@ -147,8 +147,8 @@ class ChatWords(models.Model):
     @classmethod
     def write(cls, chats: Iterable[Chat]) -> None:
         """Store the words of these chats."""
-        rows = [cls(chat_id=chat.pk, words=words_of_chat(chat)) for chat in chats]
-        cls.objects.bulk_create(
+        rows = [ChatWords(chat_id=chat.pk, words=words_of_chat(chat)) for chat in chats]
+        ChatWords.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["chat"], update_fields=["words"], batch_size=200
         )
 

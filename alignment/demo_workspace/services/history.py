@@ -117,7 +117,7 @@ def revision_ensure(criterion: str, version: int, *, by: User) -> PromptVersion:
     revision = next(row for row in rows if (row["criterion"], row["version"]) == (criterion, version))
     found = Criterion.objects.get(key=criterion)
     champion = champions(criteria=[found])[found.pk]
-    if champion.number >= version:
+    if champion.number and champion.number >= version:
         return champion
     text = champion.text.replace(_SILENCE, f"{revision['rule']}\n{_SILENCE}", 1)
     return prompt_version_add(criterion=found, text=text, reason=revision["reason"], author=by, base=champion)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from alignment.models.reports import Report
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.runs import EVALUATIONS, ModelCall, Run
 from labeling.models.chats import Chat
 from labeling.models.labels import LabelingJob
@@ -14,33 +15,15 @@ from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.workspace import set_up_hidden
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A page by route name; `fallback` is the route of the page that does it where that one is missing."""
-
-    route: str
-    after: str = ""  # query string or anchor
-    fallback: str = ""
-
-    @property
-    def url(self) -> str:
-        """Return the address; '' if neither page exists."""
-        try:
-            return reverse(self.route) + self.after
-        except NoReverseMatch:
-            return reverse(self.fallback) if self.fallback else ""
-
-
-# Where each step is done; the only place that names these pages.
+# Where each step is done: the route, and what follows its address.
 TARGETS = {
-    "chats": Target("labeling:import_new", "?kind=chats", fallback="labeling:set_list"),
-    "rubric": Target("labeling:rubric_new", fallback="labeling:guideline_list"),
-    "raters": Target("labeling:people", "#invite", fallback="labeling:workspace"),
-    "job": Target("labeling:job_new"),
-    "model": Target("evaluation:endpoint_list", fallback="evaluation:model_list"),
-    "run": Target("evaluation:run_new"),
-    "report": Target("alignment:report_list"),
+    "chats": ("labeling:import_new", "?kind=chats"),
+    "rubric": ("labeling:rubric_new", ""),
+    "raters": ("labeling:people", "#invite"),
+    "job": ("labeling:job_new", ""),
+    "model": ("evaluation:endpoint_new", ""),
+    "run": ("evaluation:run_new", ""),
+    "report": ("alignment:report_list", ""),
 }
 # key → title, what it is for, button
 WORDS = {
@@ -86,8 +69,9 @@ class SetUpStep:
 
     @property
     def url(self) -> str:
-        """The page that does it; '' if there is none."""
-        return TARGETS[self.key].url
+        """The page that does it."""
+        route, after = TARGETS[self.key]
+        return reverse(route) + after
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +109,9 @@ def set_up() -> SetUp:
 
 
 def _model_connected() -> bool:
-    """Whether the settings name an endpoint, or any model has answered."""
-    return bool(settings.OPENAI_BASE_URL or settings.OPENAI_API_KEY) or ModelCall.objects.exists()
+    """Whether the settings or a lead name an endpoint, or any model has answered."""
+    named = settings.OPENAI_BASE_URL or settings.OPENAI_API_KEY
+    return bool(named) or ConnectedEndpoint.objects.exists() or ModelCall.objects.exists()
 
 
 DONE: dict[str, Callable[[], bool]] = {

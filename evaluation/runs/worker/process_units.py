@@ -16,12 +16,14 @@ from evaluation.core.types import Chat, Criterion, GroupResult, Model, ModelAt, 
 from evaluation.endpoints.core.profile import ModelProfile
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
+from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.current import endpoint_client
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.embeddings import Embeddings, UnitEmbedder
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
+from evaluation.gateway.simulated import SimulatedClient
 from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
@@ -202,7 +204,9 @@ async def gateway_open(
 ) -> AsyncIterator[Gateway]:
     """Open the gateway to a plan's endpoints, limited together with all other users of each endpoint."""
     async with endpoint_client(plan.endpoint) as client, AsyncExitStack() as stack:
-        others = {one.id: await stack.enter_async_context(endpoint_client(one)) for one in plan.others}
+        others: dict[str, EndpointClient | SimulatedClient] = {
+            one.id: await stack.enter_async_context(endpoint_client(one)) for one in plan.others
+        }
         yield Gateway(
             endpoint=plan.endpoint,
             client=client,

@@ -49,7 +49,7 @@ def test_a_worker_makes_it_and_the_page_offers_it(lead: User, tmp_path: Path) ->
     assert "Download archive" in client.get(reverse("alignment:archive_state")).content.decode()
     response = client.get(reverse("alignment:archive_file", args=[row.pk]))
     copy = tmp_path / "copy.zip"
-    copy.write_bytes(b"".join(response))  # type: ignore[arg-type]
+    copy.write_bytes(b"".join(response))
     assert manifest_in(copy)["tables"]["labeling.Chat"]["rows"] == 2
     assert response["Cache-Control"] == "private, no-store"
     assert list(AuditEvent.objects.order_by("pk").values_list("verb", flat=True))[-2:] == [
