@@ -106,6 +106,7 @@ TABLES: tuple[Table, ...] = (
     *map(Table, ("labeling.Rubric", "labeling.RubricGuideline", "labeling.Dimension", "labeling.Criterion")),
     *map(Table, ("labeling.CriterionVersion", "labeling.CriterionLineage")),
     *map(Table, ("labeling.Topic", "labeling.Chat", "labeling.ChatSet", "labeling.ChatSetMember")),
+    *map(Table, ("labeling.ChatWords", "labeling.SavedMapping")),
     *map(Table, ("labeling.LabelingJob", "labeling.LabelingJob_criteria", "labeling.LabelingJob_raters")),
     Table("labeling.Assignment", change=_assignment),
     *map(Table, ("labeling.Label", "labeling.LabelRevision", "labeling.Adjudication", "labeling.Consensus")),
@@ -134,9 +135,15 @@ _UNSAVED = "unsaved work of one account on one page"
 _WORK = "work in progress of the workers of here"
 _RIGHTS = "rights are given anew by a lead of the other workspace"
 _NEWS = "news for accounts that cannot sign in there yet"
+_IMPORTED = "files of imports stay here; what they brought goes along"
 _CACHE = "computed or asked again when it is needed"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
+    "labeling.Invitation": _RIGHTS,
+    "labeling.DataImport": _IMPORTED,
+    "labeling.ImportedRow": _IMPORTED,
+    "evaluation.ConnectedEndpoint": _PRIVATE,
+    "alignment.CriterionDraft": _UNSAVED,
     "labeling.AuditEvent": "the log says what happened in this workspace; the other one has its own",
     "labeling.User_user_permissions": _RIGHTS,
     "auth.Group_permissions": _RIGHTS,
