@@ -55,7 +55,7 @@ def test_every_page_has_its_frame(world: World) -> None:
     for name, page in pages(world):
         seen.add(name)
         crumbs = CRUMBS.findall(page)
-        if name not in WITHOUT_CRUMBS and (len(crumbs) != 1 or crumbs[0] not in places):
+        if name not in WITHOUT_CRUMBS and (len(crumbs) != 1 or crumbs[0][0] not in places):
             wrong.append(f"{name}: one {{% crumbs %}} that begins at an entry, not {crumbs}")
         if name not in WITHOUT_HELP and (not help_url(name) or help_url(name) not in page):
             wrong.append(f"{name}: needs a row in lace_site/help.py, and the base template's footer or keys")
