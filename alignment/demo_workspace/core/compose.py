@@ -27,7 +27,7 @@ GOOD: Truth = {
     "followed_required_procedure": None,
 }
 # The good answer of the criteria whose usual answer is "not applicable".
-_PASSES = GOOD | {"acknowledged_upset": True, "followed_required_procedure": True}
+_PASSES: Truth = {**GOOD, "acknowledged_upset": True, "followed_required_procedure": True}
 # What a kind of piece decides. An address or alarm left undone is a missed procedure as well.
 DECIDES: Mapping[str, Truth] = {
     "wrong fact": {"stated_wrong_fact": True},
