@@ -37,13 +37,13 @@ from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-LEAGUE, LEAGUE_CHATS = "League of engines", 90
+LEAGUE, LEAGUE_CHATS = "League of engines", 60
 COMPARED = (
     *("contextual_relevancy", "stated_wrong_fact", "actionable_answer", "self_consistent"),
     "followed_required_procedure",
 )
 # Those that revisions were about when v2 ran.
-REVISED = ("contextual_relevancy", "stated_wrong_fact", "actionable_answer")
+REVISED = ("contextual_relevancy", "stated_wrong_fact")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
 IN_FLIGHT = 64
@@ -117,7 +117,7 @@ def revision_ensure(criterion: str, version: int, *, by: User) -> PromptVersion:
     revision = next(row for row in rows if (row["criterion"], row["version"]) == (criterion, version))
     found = Criterion.objects.get(key=criterion)
     champion = champions(criteria=[found])[found.pk]
-    if champion.number and champion.number >= version:
+    if (champion.number or 0) >= version:
         return champion
     text = champion.text.replace(_SILENCE, f"{revision['rule']}\n{_SILENCE}", 1)
     return prompt_version_add(criterion=found, text=text, reason=revision["reason"], author=by, base=champion)

@@ -161,9 +161,9 @@ def _submit(job: LabelingJob, people: Iterable[Rater]) -> None:
     opened.delete()
     slots: dict[int, int] = defaultdict(int)
     labels = Label.objects.filter(chat__in=list(first), rater__in=[rater.pk for rater in people])
-    work = labels.values_list("chat", "rater").annotate(began=Min("given_at"), ended=Max("given_at"))
+    work = labels.values_list("chat", "rater").annotate(first=Min("given_at"), last=Max("given_at"))
     assignments = []
-    for chat, rater, began, ended in work.order_by("chat", "began"):
+    for chat, rater, began, ended in work.order_by("chat", "first"):
         slots[chat] += 1
         begun = began - timedelta(seconds=20)
         assignments.append(
