@@ -29,7 +29,7 @@ FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 NOT_RUN = {
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
     "architecture.md": (2, "drawings"),
-    "back-up.md": (3, "tests/test_backup.py runs both commands; cron"),
+    "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
     "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
     "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),
     "get-started.md": (4, "make and evaluate: tests/test_journey.py"),

@@ -16,8 +16,18 @@ from tests.world import World, make_world
 
 ENTRY_ROUTES = {route for _, route, *_ in (*ENTRIES, *LABELLING)}
 # Pages that are no deeper than an entry, and the API's own page.
-WITHOUT_CRUMBS = ENTRY_ROUTES | {"home", "login", "api_docs"}
-WITHOUT_HELP = {"login", "api_docs"}
+# Pages of people who are not signed in have no way back into the workspace.
+OUTSIDE = {
+    "account_login",
+    "account_inactive",
+    "account_reset_password",
+    "account_reset_password_done",
+    "account_reset_password_from_key",
+    "labeling:join",
+    "labeling:welcome",
+}
+WITHOUT_HELP = {"api_docs", *OUTSIDE}
+WITHOUT_CRUMBS = ENTRY_ROUTES | {"home"} | WITHOUT_HELP
 CRUMBS = re.compile(
     r'<nav class="crumbs" aria-label="Breadcrumbs"><a href="([^"]+)">([^<]+)</a> / (.+?)</nav>', re.S
 )
@@ -43,6 +53,8 @@ def pages(world: World) -> Iterator[tuple[str, str]]:
             if case.method != "GET" or name.startswith("api_") or not person:
                 continue
             answer = clients[person].get(address(name, case, world.args))
+            if answer.streaming:
+                answer.close()
             if answer.status_code == 200 and not answer.streaming and b"<html" in answer.content:
                 yield name, answer.content.decode()
 

@@ -23,7 +23,7 @@ from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_close
-from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import (
     Adjudication,
     Assignment,
@@ -156,7 +156,6 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
     other, chat = desk.raters[1], desk.chats[1]
-    notes = RaterNote.objects.filter(rater=other)
     run, lead = Run.objects.earliest("id"), users["lead"]
     test = RegressionTest.objects.earliest("id")
     asked = ReleaseRequest.objects.create(regression=test, note=f"{CANARY}-request", by=users["author"])
@@ -189,13 +188,20 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "rater_id": other.pk,
         "rater_account": users["rater"].pk,
         "user_id": users["lead"].pk,
-        "note_id": notes.get(chat=chat, criterion=None).pk,
-        "unclear_note": notes.get(chat=chat, kind="unclear").pk,
-        "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
+        **_notes(desk, chat),
         "decision": Adjudication.objects.get(chat=chat).pk,
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
         **_people(lead),
+    }
+
+
+def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:
+    notes = RaterNote.objects.filter(rater=desk.raters[1])
+    return {
+        "note_id": notes.get(chat=chat, criterion=None).pk,
+        "unclear_note": notes.get(chat=chat, kind="unclear").pk,
+        "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
     }
 
 
