@@ -53,8 +53,8 @@ def pages(world: World) -> Iterator[tuple[str, str]]:
             if case.method != "GET" or name.startswith("api_") or not person:
                 continue
             answer = clients[person].get(address(name, case, world.args))
-            if answer.streaming:
-                answer.close()
+            if answer.streaming:  # reading it to its end closes its file
+                b"".join(answer)
             if answer.status_code == 200 and not answer.streaming and b"<html" in answer.content:
                 yield name, answer.content.decode()
 
