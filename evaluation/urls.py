@@ -11,6 +11,7 @@ app_name = "evaluation"
 urlpatterns = [
     path("profiles/", profiles.profile_list, name="profile_list"),
     path("profiles/new/", profiles.profile_new, name="profile_new"),
+    path("profiles/default/<int:endpoint_id>/", profiles.profile_endpoint, name="profile_endpoint"),
     path("profiles/<int:profile_id>/", profiles.profile_detail, name="profile_detail"),
     path("profiles/<int:profile_id>/edit/", profiles.profile_edit, name="profile_edit"),
     path("profiles/<int:profile_id>/<str:act>/", profiles.profile_act, name="profile_act"),

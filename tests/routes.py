@@ -306,6 +306,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:profile_detail": LOOK,
     "evaluation:profile_edit": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_act": (post(LEADS, act="duplicate"),),
+    "evaluation:profile_endpoint": (post(LEADS),),
     "evaluation:endpoint_list": (get(LEADS),),
     "evaluation:endpoint_new": (
         get(LEADS),

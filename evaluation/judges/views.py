@@ -1,6 +1,7 @@
 """Judge profiles: list, detail, form and actions."""
 
 from collections.abc import Callable
+from typing import cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,14 +18,17 @@ from evaluation.judges.queries.profiles import profile_choice, profile_judges, p
 from evaluation.judges.queries.recipes import recipe_line, recipe_roles, recipe_settings
 from evaluation.judges.services.profiles import (
     ProfileRefused,
+    endpoint_use_by_default,
     judges_today,
     profile_delete,
     profile_duplicate,
     profile_make_default,
     profile_save,
 )
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import JudgeProfile
 from evaluation.prompts.queries.definitions import notices_of, older_champions
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 JUDGES_SHOWN = 20
@@ -138,3 +142,17 @@ def _make_default(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
     profile_make_default(profile=profile)
     messages.success(request, f"{profile.name} is now the default profile.")
     return redirect("evaluation:profile_detail", profile.pk)
+
+
+@permission_or_404("labeling.start_runs")
+@require_POST
+def profile_endpoint(request: HttpRequest, endpoint_id: int) -> HttpResponse:
+    """Let the default profile ask an endpoint."""
+    endpoint = get_object_or_404(ConnectedEndpoint, pk=endpoint_id)
+    try:
+        row = endpoint_use_by_default(endpoint=endpoint, by=cast(User, request.user))
+    except ProfileRefused as problem:
+        messages.error(request, f"Not done: {problem}.")
+    else:
+        messages.success(request, f"The default profile {row.name} asks {endpoint.name} from now on.")
+    return redirect("evaluation:endpoint_detail", endpoint.pk)

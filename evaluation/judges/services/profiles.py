@@ -9,8 +9,11 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeSpec, spec_to_json
 from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.services.judges import judge_ensure
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import Judge, JudgeProfile
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
+from labeling.people.services.audit import audit
 
 DEFAULT, AUTO = "default", "auto"
 LONGEST = 120
@@ -66,6 +69,27 @@ def profile_make_default(*, profile: JudgeProfile) -> None:
     profiles_lock()
     JudgeProfile.objects.filter(is_default=True).exclude(pk=profile.pk).update(is_default=False)
     JudgeProfile.objects.filter(pk=profile.pk).update(is_default=True)
+
+
+@transaction.atomic
+def endpoint_use_by_default(*, endpoint: ConnectedEndpoint, by: User | None) -> JudgeProfile:
+    """Let the default profile ask this endpoint in every role, with the first model that it offers.
+
+    Its models at other endpoints are forgotten. Raises ProfileRefused for a disabled endpoint, or for one
+    that offers no model.
+    """
+    profiles_ensure()
+    profiles_lock()
+    if not endpoint.enabled:
+        raise ProfileRefused(f"{endpoint.name} is disabled: enable it first")
+    if not endpoint.model_names:
+        raise ProfileRefused(f"{endpoint.name} offers no model yet: test the connection and add one")
+    row = JudgeProfile.objects.get(is_default=True)
+    elsewhere = {"models": {}, "endpoints": {}, "formatter": ""}
+    row.config = row.config | elsewhere | {"endpoint": endpoint.address, "model": endpoint.model_names[0]}
+    row.save(update_fields=["config", "updated_at"])
+    audit(actor=by, verb="profile changed", obj=row, name=row.name, endpoint=endpoint.name)
+    return row
 
 
 def profiles_lock() -> None:

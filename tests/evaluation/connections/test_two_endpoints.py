@@ -23,7 +23,7 @@ from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
-from evaluation.judges.services.profiles import profile_save
+from evaluation.judges.services.profiles import ProfileRefused, endpoint_use_by_default, profile_save
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel
 from evaluation.models.runs import Attempt, ModelCall, Run
@@ -188,3 +188,19 @@ def test_a_role_elsewhere_needs_a_model(settings: Settings) -> None:
         choice = JudgeSpec("debate", endpoints={"judge": address})
         with pytest.raises(InputProblem, match="choose its model"):
             judge_endpoint(choice)
+
+
+def test_an_endpoint_used_by_default_is_asked_where_nobody_names_one(settings: Settings) -> None:
+    with endpoint(always(True)) as (_, address):
+        row = ConnectedEndpoint.objects.get(address=address)
+        profile = endpoint_use_by_default(endpoint=row, by=None)
+        choice = profile_choice(profile)
+        assert (profile.is_default, judge_endpoint(choice).id, choice.model) == (
+            True,
+            address,
+            "office-model",
+        )
+        endpoint_enable(endpoint=row, enabled=False, by=None)
+        row.refresh_from_db()
+        with pytest.raises(ProfileRefused, match="enable it first"):
+            endpoint_use_by_default(endpoint=row, by=None)
