@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.simulated import SIMULATED_MODEL, SIMULATED_NOTICE
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
@@ -38,8 +39,12 @@ def endpoint_rows() -> list[EndpointRow]:
 
 def own_row(own: Endpoint) -> EndpointRow:
     """Return the server's own endpoint as a row."""
-    name = f"Embedded model ({EMBEDDED_NOTICE})" if own.embedded else "Server's endpoint"
-    return EndpointRow(name=name, address=own.id, row=None, state="Default", look="on")
+    name, address = "Server's endpoint", own.id
+    if own.embedded:
+        name = f"Embedded model ({EMBEDDED_NOTICE})"
+    elif own.simulated:
+        name, address = SIMULATED_MODEL, SIMULATED_NOTICE
+    return EndpointRow(name=name, address=address, row=None, state="Default", look="on")
 
 
 def endpoint_row(

@@ -16,6 +16,7 @@ from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.certificates import Certificate
 from alignment.models.misalignments import Misalignment
 from alignment.models.regressions import RegressionTest
+from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.regression.services.policies import policy_in_force
 from alignment.regression.services.releases import release, release_answer, release_ask
 from alignment.regression.services.tests import RegressionChoice, prompt_test_start
@@ -87,9 +88,10 @@ def support_set() -> ChatSet:
 
 
 def report_ensure(run: Run) -> None:
-    """Store a run's disagreements and its report."""
+    """Store a run's disagreements, its report, and the figures of its prompt versions."""
     misalignments_refresh(run)
     report_store(Scope(run.chat_set, run), share=True)
+    version_counts_store(run)
 
 
 def league_ensure(by: User) -> None:
