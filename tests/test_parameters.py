@@ -132,6 +132,13 @@ def reads() -> Iterator[tuple[str, Case]]:
             yield name, case
 
 
+def read_whole(answer: Any) -> Any:
+    """Read a download to its end, which closes its file."""
+    if answer.streaming:
+        b"".join(answer)
+    return answer
+
+
 def client_of(world: World, case: Case, clients: dict[str, Client]) -> Client:
     person = "lead" if case.allows("lead") else case.may[0]
     if person not in clients:
@@ -165,11 +172,11 @@ def failures(world: World, queries: list[Query], share: Callable[[str, list[str]
     for route, case in reads():
         client, url = client_of(world, case, clients), address(route, case, world.args)
         start, tried = len(queries), set[str]()
-        client.get(url)
+        read_whole(client.get(url))
         while left := sorted(names_of(queries[start:], known) - tried):
             tried |= {*left}
             for name, value in share(route, left):
-                answer = client.get(with_value(url, name, VALUES[value]))
+                answer = read_whole(client.get(with_value(url, name, VALUES[value])))
                 if answer.status_code >= SERVER_ERROR:
                     failed.append(f"{route}: {name} = {value}: {answer.status_code}")
         known |= tried

@@ -140,6 +140,8 @@ _CACHE = "computed or asked again when it is needed"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
     "labeling.Invitation": _RIGHTS,
+    "account.EmailAddress": "addresses stand with their accounts",
+    "account.EmailConfirmation": _PRIVATE,
     "labeling.DataImport": _IMPORTED,
     "labeling.ImportedRow": _IMPORTED,
     "evaluation.ConnectedEndpoint": _PRIVATE,

@@ -1,6 +1,8 @@
 """Every route by every method, and all that comes back."""
 
+import io
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,7 +25,17 @@ def as_text(response: Any) -> str:
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     body = b"".join(response) if response.streaming else response.content
     way = getattr(response, "redirect_chain", "")
-    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{body.decode()}"
+    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{_words(body)}"
+
+
+def _words(body: bytes) -> str:
+    """What a body says: of a ZIP or Excel file, what its files say."""
+    if not body.startswith(b"PK"):
+        return body.decode()
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return "\n".join(
+            f"{name}\n{archive.read(name).decode(errors='replace')}" for name in archive.namelist()
+        )
 
 
 def without_tokens(text: str) -> str:

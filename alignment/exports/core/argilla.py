@@ -18,7 +18,7 @@ def user_id(rater: str) -> str:
     Examples
     --------
     >>> user_id("anna")
-    '1e82cf6e-9d79-53d2-a1c0-b6ecbb9b0b3c'
+    '68073f15-ad5b-5714-8e5d-15624e5c0ebb'
     """
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"lace:rater:{rater}"))
 

@@ -19,9 +19,9 @@ def configuration(criteria: Sequence[ToolCriterion]) -> str:
 
     Examples
     --------
-    >>> print(configuration([ToolCriterion("polite", "Was it polite?", "Rude words.", False)])[:48])
+    >>> print(configuration([ToolCriterion("polite", "Was it polite?", "Rude words.", False)])[:46])
     <View>
-      <Paragraphs name="dialogue" value="$dialo
+      <Paragraphs name="dialogue" value="$dia
     """
     view = Xml.Element("View")
     paragraphs = {"value": f"${DIALOGUE}", "layout": "dialogue", "nameKey": "author", "textKey": "text"}

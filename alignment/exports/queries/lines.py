@@ -13,6 +13,7 @@ from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
+from labeling.people.queries.visibility import chats_shown
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
@@ -33,7 +34,7 @@ def chat_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
     """Lines of the set's chats, in its order, with their splits; with a user, those they may see."""
     rows = ChatSetMember.objects.filter(chat_set=chat_set).select_related("chat__topic").order_by("position")
     if user is not None:
-        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+        rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
     for member in rows.iterator(CHATS_AT_ONCE):
         yield _chat_line(member.chat, member.split)
 

@@ -138,5 +138,5 @@ def test_new_rows_get_new_ids_after_it(tmp_path: Path) -> None:
 def test_a_workspace_with_a_chat_is_refused_in_one_line(tmp_path: Path) -> None:
     make_world()
     archive = archived(tmp_path)
-    with pytest.raises(InputProblem, match=r"^This workspace is not empty: it has 8 chats\. Take the arch"):
+    with pytest.raises(InputProblem, match=r"^This workspace is not empty: it has 9 chats\. Take the arch"):
         archive_take(source=archive, name=archive.name, by=None)

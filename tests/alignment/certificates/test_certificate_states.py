@@ -159,11 +159,11 @@ def test_without_an_endpoint_nobody_can_know_and_it_does_not_hold(
 
 
 def test_with_a_recipe_that_cannot_be_read_nobody_can_know_either(in_use: Certificate) -> None:
-    JudgeProfile.objects.update(config={"endpoint": "x"})
+    JudgeProfile.objects.update(config={"speed": "x"})
     word, (reason,) = why(in_use)
     assert (word, reason) == (
         "expired",
-        "the current judge is unknown: endpoint: is not a setting of a judge",
+        "the current judge is unknown: speed: is not a setting of a judge",
     )
 
 

@@ -234,7 +234,7 @@ def test_a_workspace_that_is_no_demo_is_refused_in_one_line(db: None) -> None:
 
 def test_the_banner_names_the_command_for_an_own_workspace(demo: dict[str, Any]) -> None:
     lead = signed_in("lead", demo["password"])
-    for client, url in ((lead, reverse("labeling:set_list")), (Client(), reverse("login"))):
+    for client, url in ((lead, reverse("labeling:set_list")), (Client(), reverse("account_login"))):
         body = client.get(url).content.decode()
         assert "chats, people and results are invented" in body
         assert "<code>make start</code>" in body

@@ -202,7 +202,7 @@ def test_home_is_the_first_entry_of_the_bar(busy: Compared) -> None:
 
 
 def test_sign_in_leads_home(rater_user: User) -> None:
-    form = {"username": "mara", "password": "correct horse battery"}
+    form = {"login": "mara", "password": "correct horse battery"}
     assert Client().post("/accounts/login/", form).headers["Location"] == "/"
 
 

@@ -84,10 +84,15 @@ def test_what_does_not_exist_is_404(client: Client, lead_user: User, url: str) -
     assert client.get(url).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["evaluation:run_list", "alignment:criterion_list"])
-def test_an_empty_workspace_says_what_to_do(client: Client, lead_user: User, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "next_step"),
+    [("evaluation:run_list", "evaluation:run_new"), ("alignment:criterion_list", "labeling:rubric_new")],
+)
+def test_an_empty_workspace_says_what_to_do(
+    client: Client, lead_user: User, name: str, next_step: str
+) -> None:
     client.force_login(lead_user)
-    assert "python manage.py" in client.get(reverse(name)).content.decode()
+    assert reverse(next_step) in client.get(reverse(name)).content.decode().split("<main", 1)[1]
 
 
 @pytest.mark.heavy
