@@ -473,3 +473,10 @@ def send(client: Client, method: str, url: str, body: Mapping[str, Any], **more:
         return client.generic(method, url, json.dumps(body), content_type="application/json", **more)
     form = urlencode(body, doseq=True)
     return client.generic(method, url, form, content_type="application/x-www-form-urlencoded", **more)
+
+
+def read_whole(answer: Any) -> Any:
+    """Read a download to its end, which closes its file."""
+    if answer.streaming:
+        b"".join(answer)
+    return answer

@@ -16,7 +16,17 @@ from labeling.models.people import Role
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
 from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, WITHOUT_TOKEN, Case
-from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
+from tests.routes import (
+    ROUTES,
+    address,
+    in_world,
+    is_admin,
+    own_routes,
+    read_whole,
+    route_names,
+    send,
+    url_of,
+)
 from tests.world import World, make_world, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
@@ -61,7 +71,7 @@ def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World, pers
         url = address(name, case, world.args)
         with rolled_back():
             client = world.client(person) if name in ENDS_SESSION else signed_in
-            answer = call(client, url, case, world)
+            answer = read_whole(call(client, url, case, world))
         if not as_it_should(answer, name, case, person):
             allowed = "may" if case.allows(person) else "may not"
             wrong.append(f"{case.method} {url} ({name}), who {allowed}: {answer.status_code}")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from lace_site.help import HELP, help_url
 from lace_site.navigation import ENTRIES, LABELLING
 from tests.factories.doc_pages import headings
-from tests.routes import ROUTES, address
+from tests.routes import ROUTES, address, read_whole
 from tests.world import World, make_world
 
 ENTRY_ROUTES = {route for _, route, *_ in (*ENTRIES, *LABELLING)}
@@ -52,9 +52,7 @@ def pages(world: World) -> Iterator[tuple[str, str]]:
             person = next((one for one in PEOPLE if one in case.may), "")
             if case.method != "GET" or name.startswith("api_") or not person:
                 continue
-            answer = clients[person].get(address(name, case, world.args))
-            if answer.streaming:  # reading it to its end closes its file
-                b"".join(answer)
+            answer = read_whole(clients[person].get(address(name, case, world.args)))
             if answer.status_code == 200 and not answer.streaming and b"<html" in answer.content:
                 yield name, answer.content.decode()
 

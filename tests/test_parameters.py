@@ -17,7 +17,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from tests.cases import Case
-from tests.routes import ROUTES, address
+from tests.routes import ROUTES, address, read_whole
 from tests.world import World, make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
@@ -130,13 +130,6 @@ def reads() -> Iterator[tuple[str, Case]]:
         case = next((one for one in cases if one.method == "GET" and one.may), None)
         if case is not None and name != "account_logout":
             yield name, case
-
-
-def read_whole(answer: Any) -> Any:
-    """Read a download to its end, which closes its file."""
-    if answer.streaming:
-        b"".join(answer)
-    return answer
 
 
 def client_of(world: World, case: Case, clients: dict[str, Client]) -> Client:

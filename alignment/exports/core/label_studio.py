@@ -19,9 +19,8 @@ def configuration(criteria: Sequence[ToolCriterion]) -> str:
 
     Examples
     --------
-    >>> print(configuration([ToolCriterion("polite", "Was it polite?", "Rude words.", False)])[:46])
+    >>> print(configuration([ToolCriterion("polite", "Was it polite?", "Rude words.", False)])[:6])
     <View>
-      <Paragraphs name="dialogue" value="$dia
     """
     view = Xml.Element("View")
     paragraphs = {"value": f"${DIALOGUE}", "layout": "dialogue", "nameKey": "author", "textKey": "text"}
