@@ -152,7 +152,8 @@ def label_one_chat(page: Page) -> None:
 
 
 def read_report(page: Page, report: dict[str, Any]) -> None:
-    """From the list to the report, and on to a chat on which people and judge differ."""
+    """From Home to the report, and on to a chat on which people and judge differ."""
+    page.get_by_role("link", name="Reports", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
     page.get_by_role("link", name=f"Run {report['run']}").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Alignment report")

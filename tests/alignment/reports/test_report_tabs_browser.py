@@ -92,7 +92,7 @@ def test_an_address_with_a_place_opens_the_tab_that_has_it(
 
 
 def test_one_menu_is_open_at_a_time_and_escape_closes_it(report: Page) -> None:
-    export = report.get_by_text("Export", exact=True)
+    export = report.locator("summary").get_by_text("Export", exact=True)
     report.get_by_text("Change…").click()
     export.click()
     expect(report.locator("details.menu[open]")).to_have_count(1)
