@@ -236,7 +236,7 @@ def test_the_banner_names_the_command_for_an_own_workspace(demo: dict[str, Any])
     lead = signed_in("lead", demo["password"])
     for client, url in ((lead, reverse("labeling:set_list")), (Client(), reverse("account_login"))):
         body = client.get(url).content.decode()
-        assert "chats, people and results are invented" in body
+        assert "chats, raters and results are invented" in body
         assert "<code>make start</code>" in body
     Workspace.objects.update(demo=False)
     assert "are invented" not in lead.get(reverse("labeling:set_list")).content.decode()
