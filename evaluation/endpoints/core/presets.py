@@ -4,7 +4,8 @@ What a request leaves out at a known address is in `known_models`; the rest is l
 answers. The sentences here are for the person who connects it. Sources, read in November 2026: the vendors'
 pages on OpenAI compatibility (docs.anthropic.com/api/openai-sdk, ai.google.dev/gemini-api/docs/openai,
 learn.microsoft.com "api version lifecycle", docs.ollama.com/api/openai-compatibility,
-lmstudio.ai/docs/api/structured-output, docs.mistral.ai).
+lmstudio.ai/docs/api/structured-output, docs.mistral.ai, docs.vllm.ai "OpenAI-compatible server",
+openrouter.ai/docs "provider routing").
 """
 
 from dataclasses import dataclass
@@ -101,8 +102,8 @@ PRESETS: tuple[Preset, ...] = (
         models="openai/gpt-4.1-mini",
         differs=(
             "Model names begin with their maker, such as openai/gpt-4.1-mini.",
-            "What a model takes depends on the provider behind it. No Batch API.",
-            _LEARNED,
+            "What a model takes depends on the provider behind it; what it does not take is ignored.",
+            "No Batch API.",
         ),
     ),
     Preset(
