@@ -11,7 +11,7 @@ from labeling.models.people import Role
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
 from tests.factories.rows import make_user
-from tests.routes import ROUTES, address, in_world, send
+from tests.routes import ROUTES, address, in_world, read_whole, send
 from tests.world import World, make_world, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
@@ -37,7 +37,7 @@ def test_every_answer_to_a_signed_in_user_is_private(world: World, person: str) 
             url = address(name, case, world.args)
             with rolled_back():
                 client = world.client(person) if name == "account_change_password" else signed_in
-                answer = send(client, case.method, url, in_world(case.body, world.args))
+                answer = read_whole(send(client, case.method, url, in_world(case.body, world.args)))
             if answer.get("Cache-Control") != PRIVATE:
                 kept.append(f"{case.method} {url}: {answer.status_code} {answer.get('Cache-Control')}")
     assert not kept, "\n".join(kept)
@@ -49,7 +49,7 @@ def test_every_answer_to_a_token_is_private(world: World) -> None:
     for name, (case, *_) in ROUTES.items():
         url = address(name, case, world.args)
         if url.startswith("/api/"):
-            answer = Client().get(url, headers={"Authorization": f"Token {secret}"})
+            answer = read_whole(Client().get(url, headers={"Authorization": f"Token {secret}"}))
             if answer.get("Cache-Control") != PRIVATE:
                 kept.append(f"{url}: {answer.status_code} {answer.get('Cache-Control')}")
     assert not kept, "\n".join(kept)

@@ -13,7 +13,7 @@ from django.test import Client
 from evaluation.models.prompts import PromptVersion
 from labeling.people.services.tokens import token_create
 from tests.cases import PEOPLE
-from tests.routes import ROUTES, address
+from tests.routes import ROUTES, address, read_whole
 from tests.world import World, make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
@@ -74,7 +74,7 @@ def what_reading_writes(client: Client, world: World, headers: Mapping[str, str]
     for url in dict.fromkeys(address(name, case, world.args) for name, case in reads()):
         for more in ({}, {"HX-Request": "true"}):
             with written() as tables:
-                client.get(url, headers={**headers, **more})
+                read_whole(client.get(url, headers={**headers, **more}))
             if others := sorted(set(tables.tables) - {*NOTED} - PROBE.get(url, set())):
                 found[url] = ", ".join(others)
     return [f"{url} writes to {tables}" for url, tables in found.items()]
