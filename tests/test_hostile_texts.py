@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.factories.rating_screen import sign_in
 from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
-from tests.routes import ROUTES, address, url_of
+from tests.routes import ROUTES, address, read_whole, url_of
 from tests.world import World, make_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -123,7 +123,7 @@ def test_nor_in_what_is_shown_on_demand(browser: Browser, live_server: LiveServe
 def test_nor_is_what_an_address_asks_for(world: World) -> None:
     lead, payload = world.client("lead"), "\"'><img src=x onerror=alert(1)>"
     for name, path in addresses(world, "lead"):
-        answer = lead.get(path, dict.fromkeys(FILTERS, payload), follow=True)
+        answer = read_whole(lead.get(path, dict.fromkeys(FILTERS, payload), follow=True))
         if answer["Content-Type"].startswith("text/html"):
             assert payload not in answer.content.decode(), name
 
@@ -132,7 +132,7 @@ def pages(world: World, person: str) -> Iterator[tuple[str, str]]:
     """The addresses that answer this person with a page; the API's own guide shows nobody's texts."""
     client = world.client(person)
     for name, path in addresses(world, person):
-        answer = client.get(path, follow=True)
+        answer = read_whole(client.get(path, follow=True))
         assert answer.status_code == 200, f"{name}: {answer.status_code}"
         # NB: a fragment shows in the page that loads it.
         if answer["Content-Type"].startswith("text/html") and b"<html" in answer.content:
