@@ -293,7 +293,8 @@ def _locked(keys: list[str]) -> dict[str, _Locked]:
 def _replies(calls: Iterable[_Locked]) -> dict[int, Reply]:
     """Return the stored replies by call id."""
     stored = [call.pk for call in calls if call.state in STORED_STATES]
-    return {call.pk: stored_reply(call) for call in ModelCall.objects.filter(pk__in=stored)} if stored else {}
+    rows = ModelCall.objects.filter(pk__in=stored).only("state", "reply", "error", "logprobs")
+    return {call.pk: stored_reply(call) for call in rows} if stored else {}
 
 
 def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:

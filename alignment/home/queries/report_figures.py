@@ -68,7 +68,7 @@ def _stored(judges: Iterable[int]) -> dict[str, Run]:
 
 
 def _entries(runs: Mapping[int, Run]) -> tuple[dict[int, dict[str, Any]], set[int]]:
-    """Return the criteria of each run's newest stored report by key, and the runs whose report is outdated."""
+    """Return the criteria of each run's newest stored report by key, and the runs whose report is old."""
     scopes = {pk: Scope(run.chat_set, run) for pk, run in runs.items()}
     subjects = [subject_of(scope, Report.Kind.REPORT) for scope in scopes.values()]
     rows = Report.objects.filter(subject__in=subjects, body__pinned__form=BODY_VERSION).order_by("pk")
