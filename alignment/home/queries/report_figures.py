@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from django.db.models import Max
+
 from alignment.comparison.queries.cached_documents import subject_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
@@ -34,49 +36,51 @@ def report_figures(
     judged: dict[int, list[tuple[int, str, int]]] = {}
     for judge, criterion, content, group in prompts:
         judged.setdefault(judge, []).append((criterion, content, group))
-    stored = _stored(judged)
-    chosen: dict[tuple[int, str, int | None], tuple[Run, int]] = {}
-    for run in stored.values():
+    chosen: dict[tuple[int, str, int | None], tuple[int, int]] = {}  # run and group of the prompt
+    for run in _with_report(judged):
         for criterion, content, group in judged[run.judge_id]:
-            chosen.setdefault((criterion, content, run.chat_set_id), (run, group))
-    entries, outdated = _entries({run.pk: run for run, _ in chosen.values()})
+            chosen.setdefault((criterion, content, run.chat_set_id), (run.pk, group))
+    runs = Run.objects.select_related("judge", "chat_set").in_bulk({pk for pk, _ in chosen.values()})
+    entries, outdated = _entries(runs)
     by_id = {row.pk: row for row in criteria}
     figures: dict[Key, tuple[VersionMetrics, ...]] = {}
-    for (criterion, content, _), (run, group) in chosen.items():
-        entry = entries.get(run.pk, {}).get(by_id[criterion].key)
+    for (criterion, content, _), (pk, group) in chosen.items():
+        entry = entries.get(pk, {}).get(by_id[criterion].key)
         if entry is not None:
-            one = _metrics(entry, run, by_id[criterion], recipe_of(run, group), outdated=run.pk in outdated)
+            recipe = recipe_of(runs[pk], group)
+            one = _metrics(entry, runs[pk], by_id[criterion], recipe, outdated=pk in outdated)
             figures[criterion, content] = (*figures.get((criterion, content), ()), one)
     return figures
 
 
-def _stored(judges: Iterable[int]) -> dict[str, Run]:
-    """Return the finished runs of these judges that have a stored report, by its subject.
+def _with_report(judges: Iterable[int]) -> list[Run]:
+    """Return the finished runs of these judges whose whole report is stored, without their judges.
 
     Newest first; runs over part of a set come last.
     """
     ended = Run.objects.filter(
         judge__in=list(judges), chat_set__isnull=False, state__in=FINISHED, purpose__in=EVALUATIONS
-    ).select_related("judge", "chat_set")
-    with_report = Report.objects.filter(kind=Report.Kind.REPORT, split="", run__isnull=False).values("run")
-    runs = sorted(
-        (run for run in ended.filter(pk__in=with_report) if not run.options.get("split")),
-        key=lambda run: (run.options.get("limit") is None, run.pk),
-        reverse=True,
     )
-    return {subject_of(Scope(run.chat_set, run), Report.Kind.REPORT): run for run in runs}
+    rows = ended.select_related("chat_set").only("judge", "options", "chat_set__name")
+    subjects = {_subject(run): run for run in rows if not run.options.get("split")}
+    stored = Report.objects.filter(subject__in=list(subjects)).values_list("subject", flat=True)
+    runs = [subjects[subject] for subject in set(stored)]
+    return sorted(runs, key=lambda run: (run.options.get("limit") is None, run.pk), reverse=True)
+
+
+def _subject(run: Run) -> str:
+    return subject_of(Scope(run.chat_set, run), Report.Kind.REPORT)
 
 
 def _entries(runs: Mapping[int, Run]) -> tuple[dict[int, dict[str, Any]], set[int]]:
     """Return the criteria of each run's newest stored report by key, and the runs whose report is old."""
-    scopes = {pk: Scope(run.chat_set, run) for pk, run in runs.items()}
-    subjects = [subject_of(scope, Report.Kind.REPORT) for scope in scopes.values()]
-    rows = Report.objects.filter(subject__in=subjects, body__pinned__form=BODY_VERSION).order_by("pk")
+    subjects = [_subject(run) for run in runs.values()]
+    newest = Report.objects.filter(subject__in=subjects).values("subject").annotate(newest=Max("pk"))
+    rows = Report.objects.filter(pk__in=newest.values("newest"), body__pinned__form=BODY_VERSION)
     stored = {run: (pin, body) for run, pin, body in rows.values_list("run_id", "pin", "body__criteria")}
     entries = {run: {entry["key"]: entry for entry in body} for run, (_, body) in stored.items()}
-    pins = current_pins(
-        {run: scopes[run] for run in entries}, {run: list(own) for run, own in entries.items()}
-    )
+    scopes = {run: Scope(runs[run].chat_set, runs[run]) for run in entries}
+    pins = current_pins(scopes, {run: list(own) for run, own in entries.items()})
     return entries, {run for run, (pin, _) in stored.items() if pin != pins[run]}
 
 
