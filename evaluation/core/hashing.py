@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import lru_cache
 from typing import Any
 
 
@@ -14,6 +15,12 @@ def text_hash(text: str) -> str:
     'e3b0c442'
     """
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def part_hash(part: str) -> str:
+    """Return `text_hash` of a part of a prompt; most parts recur in the next prompts."""
+    return text_hash(part)
 
 
 def canonical(value: Any) -> str:

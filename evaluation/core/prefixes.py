@@ -3,6 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 from evaluation.core.types import PromptMessage
 
@@ -43,7 +44,7 @@ class Prefixes:
             for number, part in enumerate(message.parts):
                 # The header distinguishes ("ab", "c") from ("a", "bc"), and system from user.
                 beginning.update(f"{message.role} {number} {len(part)} ".encode())
-                beginning.update(part.encode(errors="surrogatepass"))
+                beginning.update(_digest(part))
                 length = len(part) + (2 if number else 0)  # a blank line joins the parts
                 repeats = self._remember(beginning.digest()) and repeats
                 characters += length
@@ -58,3 +59,8 @@ class Prefixes:
         if len(self._seen) > self._remembered:
             self._seen.popitem(last=False)
         return known
+
+
+@lru_cache(maxsize=256)  # most parts recur in the next prompts
+def _digest(part: str) -> bytes:
+    return hashlib.blake2b(part.encode(errors="surrogatepass"), digest_size=16).digest()

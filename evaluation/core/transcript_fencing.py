@@ -84,6 +84,7 @@ def nonce(*, secret: bytes, kind: str, content: str) -> str:
     return hmac.new(secret, data, hashlib.sha256).hexdigest()[:16]
 
 
+@lru_cache(maxsize=16)
 def canary(secret: bytes) -> str:
     """Return the workspace's private code for system messages. An answer that contains it has leaked it."""
     return nonce(secret=secret, kind="canary", content="system message")

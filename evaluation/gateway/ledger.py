@@ -1,19 +1,21 @@
 """Model calls and their attempts in the database: each question asked once, every HTTP request recorded."""
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from evaluation.core.hashing import canonical, text_hash
+from evaluation.core.hashing import canonical, part_hash
 from evaluation.core.thinking import part_thinking
-from evaluation.core.types import Reply, ReplyState, Request, TokenLogprob
+from evaluation.core.types import PromptMessage, Reply, ReplyState, Request, TokenLogprob
 from evaluation.gateway.budget import cost_without_answer, reserve, settle
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.rows import Row, rows_insert, rows_update
@@ -125,9 +127,19 @@ def request_settings(request: Request) -> dict[str, Any]:
 
 def call_key(request: Request, *, sample: int) -> str:
     """Return the content address: SHA-256 over endpoint id, model, settings, messages and sample index."""
-    messages = [[message.role, message.text] for message in request.messages]
-    parts = [request.endpoint, request.model, request_settings(request), messages, sample]
-    return text_hash(canonical(parts))
+    first, *others = request.messages
+    settings = canonical(request_settings(request))
+    key = _key_begun(request.endpoint, request.model, settings, first).copy()
+    later = "".join(f",{canonical([message.role, message.text])}" for message in others)
+    key.update(f"{later}],{sample}]".encode())
+    return key.hexdigest()
+
+
+@lru_cache(maxsize=64)  # the system message is the same for every chat
+def _key_begun(endpoint: str, model: str, settings: str, first: PromptMessage) -> "hashlib._Hash":
+    """Return the hash of a key's JSON up to and including the first message; copy it to go on."""
+    message = canonical([first.role, first.text])
+    return hashlib.sha256(f"[{canonical(endpoint)},{canonical(model)},{settings},[{message}".encode())
 
 
 class Ledger:
@@ -281,14 +293,15 @@ def _locked(keys: list[str]) -> dict[str, _Locked]:
 def _replies(calls: Iterable[_Locked]) -> dict[int, Reply]:
     """Return the stored replies by call id."""
     stored = [call.pk for call in calls if call.state in STORED_STATES]
-    return {call.pk: stored_reply(call) for call in ModelCall.objects.filter(pk__in=stored)} if stored else {}
+    rows = ModelCall.objects.filter(pk__in=stored).only("state", "reply", "error", "logprobs")
+    return {call.pk: stored_reply(call) for call in rows} if stored else {}
 
 
 def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:
     """Return a question's row; the parts of its prompt are added to `blocks` by hash."""
     request, parts = ask.request, []
     for message in request.messages:
-        digests = [text_hash(part) for part in message.parts]
+        digests = [part_hash(part) for part in message.parts]
         blocks.update(zip(digests, message.parts, strict=True))
         parts.append([message.role, digests])
     settings = request_settings(request)

@@ -152,7 +152,7 @@ def answer_text(*, system: str, user: str, answers: Answers) -> str:
     case = answers.case(transcript)
     if case is None:
         return answers.phrases["unknown chat"][0]
-    prompts = _prompts(system if _CRITERION.search(system) else user)
+    prompts = _prompts(system) or _prompts(user)
     writer = _Writer(answers, case, transcript, role)
     if role == "brief":
         return "\n\n".join(writer.brief(key, word == "TRUE") for key, word in _ARGUED.findall(user))
@@ -225,12 +225,18 @@ class _Writer:
 
     def _quote(self, key: str) -> str:
         """Return a quote of the deciding message, or of the bot's first one."""
-        messages = _MESSAGE.findall(self.transcript)
+        messages = _messages(self.transcript)
         wanted = self.case.evidence.get(key)
         of_bot = [one for one in messages if one[1] == "bot"] or messages
         number, _, text = next((one for one in messages if int(one[0]) == wanted), of_bot[0])
         words = text.replace('"', "").split()
         return f'[m{int(number)}: "{" ".join(words[:9])}"]' if len(words) > 1 else f"[m{int(number)}]"
+
+
+@lru_cache(maxsize=1024)  # a chat is judged on many criteria
+def _messages(transcript: str) -> list[tuple[str, str, str]]:
+    """Return number, speaker and words of each line of a chat."""
+    return _MESSAGE.findall(transcript)
 
 
 def _share(*parts: object) -> float:

@@ -10,15 +10,15 @@ from alignment.misalignments.worker import disagreements_sweep
 from alignment.models.regressions import ReleaseRequest
 from alignment.models.requests import RedesignProposal
 from alignment.prompts.queries.version_metrics import version_counts_store
-from evaluation.models.judges import JudgePrompt
-from evaluation.models.prompts import PromptDraft
-from evaluation.models.runs import Run, Unit
+from evaluation.models.judges import Judge, JudgePrompt
+from evaluation.models.prompts import Promotion, PromptDraft
+from evaluation.models.runs import Run, RunChat, Unit, Verdict
 from labeling.models.labels import Assignment, Consensus, LabelingJob, RaterNote
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, make_compared
-from tests.factories.prompt_versions import a_test, a_version, promote, run_of
+from tests.factories.prompt_versions import CONFIG, a_test, a_version, promote, run_of
 from tests.factories.rater_quality import job_of, polite
 from tests.factories.rows import make_user
 
@@ -35,6 +35,35 @@ def measured(key: str, compared: Compared, *wrong: int, models: tuple[str, ...] 
     for run in runs:
         version_counts_store(run)
     return runs[-1]
+
+
+def run_of_all(compared: Compared) -> Run:
+    """A run over the whole set with the released version of every criterion, whose dev split is small."""
+    name = "direct, all released versions"
+    judge = Judge.objects.create(fingerprint="a" * 64, name=name, engine="direct", config=CONFIG)
+    run = Run.objects.create(
+        judge=judge, chat_set=compared.chat_set, state="done", finished_at=timezone.now()
+    )
+    for criterion in compared.criteria:
+        newest = Promotion.objects.filter(criterion=criterion).latest("pk")
+        JudgePrompt.objects.create(
+            judge=judge,
+            criterion=criterion,
+            criterion_version=criterion.versions.latest("number"),
+            prompt_version=newest.version,
+            group=0,
+        )
+    members = list(compared.chat_set.members.order_by("position"))
+    RunChat.objects.bulk_create(
+        RunChat(run=run, chat_id=row.chat_id, split=row.split if n <= 40 or n % 8 == 0 else "train")
+        for n, row in enumerate(members, 1)
+    )
+    verdicts = list(Verdict.objects.filter(run=compared.run))
+    for one in verdicts:
+        one.pk, one.run = None, run
+    Verdict.objects.bulk_create(verdicts)
+    version_counts_store(run)
+    return run
 
 
 def make_busy(*, chats: int = 248) -> Compared:

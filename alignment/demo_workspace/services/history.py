@@ -47,7 +47,7 @@ COMPARED = (
 REVISED = ("contextual_relevancy", "stated_wrong_fact")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
-IN_FLIGHT = 64
+IN_FLIGHT = 256
 _SILENCE = "- **Silence:**"
 
 

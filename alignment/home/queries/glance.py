@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from alignment.home.core import GlanceLine, GlancePoint, glance_line
+from alignment.home.queries.report_figures import report_figures
 from alignment.prompts.queries.criterion_list import CriterionRow
 from alignment.prompts.queries.version_metrics import Figures, VersionMetrics, version_metrics
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows
@@ -12,6 +13,7 @@ from alignment.reports.core.status import Status
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Tier
+from labeling.people.queries.visibility import reads_holdout
 
 VERSIONS_DRAWN = 8  # up to the released one
 
@@ -64,7 +66,11 @@ class GlanceRow:
 
 
 def glance_rows(*, user: User) -> list[GlanceRow]:
-    """Return the active criteria, critical and worst first, from stored counts; constant queries."""
+    """Return the active criteria, critical and worst first, from stored figures; constant queries.
+
+    Users who can see the holdout read the newest stored report; others, and criteria without a report of the
+    released version, the stored counts of each split.
+    """
     active = Criterion.objects.filter(state=Criterion.State.ACTIVE)
     criteria = list(active.select_related("dimension", "rubric").order_by("rubric", "position", "pk"))
     if not criteria:
@@ -73,6 +79,10 @@ def glance_rows(*, user: User) -> list[GlanceRow]:
     drawn = {pk: _drawn(rows) for pk, rows in prompts.items()}
     contents = {row.prompt.content_hash for rows in drawn.values() for row in rows}
     figures = version_metrics(criteria, user=user, contents=contents, stored=True)
+    if reads_holdout(user=user):
+        for key, reported in report_figures(criteria, contents=contents).items():
+            found = figures.get(key, Figures())
+            figures[key] = replace(found, rows=(*reported, *found.rows))
     rows = []
     for criterion in criteria:
         versions = [

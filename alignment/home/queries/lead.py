@@ -56,8 +56,9 @@ class LeadHome:
 
     @property
     def report(self) -> Run | None:
-        """The newest run that the figures come from."""
-        runs = [row.newest.run for row in self.glance if row.newest]
+        """The newest run that the figures come from; one with figures of all splits, if there is any."""
+        shown = [row.newest for row in self.glance if row.newest]
+        runs = [one.run for one in shown if not one.split] or [one.run for one in shown]
         return max(runs, key=lambda run: run.pk, default=None)
 
 

@@ -82,7 +82,7 @@ class VersionMetrics:
     recipe: str
     sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
-    weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
+    reported_decision: Decision | None = None  # the report's; else it follows from table and labels
     outdated: bool = False  # whether answers have changed since it was counted
 
     @property
@@ -134,8 +134,8 @@ class VersionMetrics:
     @cached_property
     def decision(self) -> Decision:
         """Whether the judge counts as aligned here, and why."""
-        if self.weighted_decision is not None:
-            return self.weighted_decision
+        if self.reported_decision is not None:
+            return self.reported_decision
         return decide_status(
             table=self.table,
             tpr=self.rates["tpr"],
@@ -198,7 +198,7 @@ def version_metrics(
         for split, body in counts.get((run.pk, criterion), {}).items():
             if (criterion, content, chat_set, split) not in seen:
                 seen.add((criterion, content, chat_set, split))
-                recipe, old = _recipe(run, groups[run.judge_id, criterion]), (run.pk, criterion) in outdated
+                recipe, old = recipe_of(run, groups[run.judge_id, criterion]), (run.pk, criterion) in outdated
                 rows.append(_metrics(run, by_id[criterion], split, body, recipe, outdated=old))
     with_few = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
     return {key: Figures(tuple(rows), few=key in with_few) for key, rows in metrics.items()}
@@ -218,7 +218,7 @@ def _metrics(
         recipe=recipe,
         sampled=weighted["chats"] if weighted else 0,
         rates=estimates_of(weighted) if weighted else judge_rates(table),
-        weighted_decision=decision_of(weighted) if weighted else None,
+        reported_decision=decision_of(weighted) if weighted else None,
         outdated=outdated,
     )
 
@@ -240,7 +240,8 @@ def _newest_runs(judged: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int,
     return {key: found[pk] for key, pk in chosen.items()}
 
 
-def _recipe(run: Run, group: int) -> str:
+def recipe_of(run: Run, group: int) -> str:
+    """Return what a run's judge did besides its prompts, as a text to compare."""
     config = run.judge.config
     groups = config.get("groups", [])
     engine = groups[group]["engine"] if group < len(groups) else run.judge.engine

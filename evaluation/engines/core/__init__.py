@@ -126,7 +126,10 @@ async def _judged(session: Session, audit: float) -> Verdicts:
 
 async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
     """Await all passes. If one breaks, the others end first: their answers are paid for."""
-    ended = await asyncio.gather(*passes, return_exceptions=True)
+    first, *others = passes
+    if not others:
+        return [await first]
+    ended = await asyncio.gather(first, *others, return_exceptions=True)
     for result in ended:
         if isinstance(result, BaseException):
             raise result

@@ -45,8 +45,13 @@ def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
     >>> by_criterion("intro\\n### 1. polite\\nyes\\n**clear** – no", keys=["polite", "clear"])
     {'': 'intro', 'polite': 'yes', 'clear': 'no'}
     """
+    return dict(_by_criterion(text, tuple(keys)))
+
+
+@lru_cache(maxsize=16)  # an answer is split again for each of its keys
+def _by_criterion(text: str, keys: tuple[str, ...]) -> Mapping[str, str]:
     lines = text.split("\n")
-    headings = [_heading(line, tuple(keys)) for line in lines]
+    headings = [_heading(line, keys) for line in lines]
     sections: dict[str, list[str]] = {}
     current: str | None = BEFORE
     in_block = False

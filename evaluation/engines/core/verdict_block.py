@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evaluation.core.transcript_fencing import DRAFT_MARK, FENCE_LINE, MESSAGE_MARK
 from evaluation.engines.core.roles import ADVOCATES
@@ -121,15 +122,20 @@ def prose_before(text: str) -> str:
     return "\n".join(lines[:start]).strip()
 
 
-def _headers(lines: Sequence[str]) -> list[int]:
+def _headers(lines: Sequence[str]) -> tuple[int, ...]:
     """Return the lines that can begin a block, outside quotations."""
+    return _headers_in(tuple(lines))
+
+
+@lru_cache(maxsize=8)  # an answer is read for its block and for the prose before it
+def _headers_in(lines: tuple[str, ...]) -> tuple[int, ...]:
     first = max((i + 1 for i, line in enumerate(lines) if FENCE_LINE.match(line)), default=0)
     headers, paragraph = [], ""
     for i, line in enumerate(lines[first:], first):
         if _is_header(line) and not _open_quote(paragraph):
             headers.append(i)
         paragraph = f"{paragraph}\n{line}" if line.strip() else ""
-    return headers
+    return tuple(headers)
 
 
 def _is_header(line: str) -> bool:

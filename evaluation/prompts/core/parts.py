@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from evaluation.core.types import Article, Criterion, Setup, Size, Stance
 from evaluation.knowledge.core.articles import group_articles
@@ -38,6 +39,7 @@ def knowledge_parts(criteria: Sequence[Criterion], *, size: Size) -> tuple[str, 
     return (texts(size)["knowledge"], *(_article(article, size=size) for article in articles))
 
 
+@lru_cache(maxsize=256)  # an article is the same for every chat
 def _article(article: Article, *, size: Size) -> str:
     text = article.text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if size == "compact":
@@ -49,19 +51,23 @@ def criteria_parts(criteria: Sequence[Criterion], *, setup: Setup, fence_secret:
     """Return each criterion's whole prompt; nothing in compact size, where the question comes at the end."""
     if setup.size == "compact":
         return ()
-    parts = (_criterion_part(criterion, setup=setup, fence_secret=fence_secret) for criterion in criteria)
+    searched, seed = setup.knowledge == "retrieved", setup.order_seed
+    parts = (_criterion_part(one, searched, setup.size, seed, fence_secret) for one in criteria)
     return (texts(setup.size)["criteria"], *parts)
 
 
-def _criterion_part(criterion: Criterion, *, setup: Setup, fence_secret: bytes) -> str:
+@lru_cache(maxsize=256)  # a criterion's part is the same for every chat
+def _criterion_part(
+    criterion: Criterion, searched: bool, size: Size, order_seed: int, fence_secret: bytes
+) -> str:
     texts_by_name = sections(criterion.prompt)
-    named = f"Knowledge for this criterion: {_knowledge_of(criterion, setup=setup)}"
+    named = f"Knowledge for this criterion: {_knowledge_of(criterion, searched=searched)}"
     lines = [f"## Criterion `{criterion.key}`", f"Allowed answers: {allowed(criterion)}."]
     if criterion.question not in " ".join(texts_by_name.get("objective", "").split()):
         lines.append(f"Question: {criterion.question}")
     if "objective" not in texts_by_name:
         lines.append(f"Definition: {criterion.definition}")
-    worked = worked_examples(criterion, setup=setup, fence_secret=fence_secret)
+    worked = worked_examples(criterion, size=size, order_seed=order_seed, fence_secret=fence_secret)
     if worked:
         texts_by_name["examples"] = "\n\n".join(filter(None, (texts_by_name.get("examples"), worked)))
     has_slot = False
@@ -73,9 +79,9 @@ def _criterion_part(criterion: Criterion, *, setup: Setup, fence_secret: bytes) 
     return "\n".join(lines if has_slot else [*lines, named])
 
 
-def _knowledge_of(criterion: Criterion, *, setup: Setup) -> str:
+def _knowledge_of(criterion: Criterion, *, searched: bool) -> str:
     """Return what a criterion's part says about its knowledge; the part is equal for every chat."""
-    if setup.knowledge == "retrieved" and criterion.articles:
+    if searched and criterion.articles:
         return "the passages found for this chat, where there are any."
     return f"{article_keys(criterion.articles)}."
 

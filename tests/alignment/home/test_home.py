@@ -1,15 +1,19 @@
 """Home, the first page after sign-in: what waits for each role, and what nobody else may see there."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
+from alignment.comparison.queries.scope import Scope
 from alignment.home.queries.glance import glance_rows
 from alignment.models.reports import Report
+from alignment.reports.worker import report_store
 from common.inbox.services import comment_add
 from common.inbox.subjects import subjects_open_to
 from evaluation.models.runs import Run
@@ -19,8 +23,9 @@ from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared
-from tests.factories.home import a_note, as_rater, make_busy
+from tests.factories.home import a_note, as_rater, make_busy, run_of_all
 from tests.factories.page_text import words_of
+from tests.factories.prompt_versions import a_version, promote
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_user
 
@@ -106,7 +111,70 @@ def test_home_reads_stored_figures_and_says_when_labels_are_newer(busy: Compared
     assert Report.objects.exclude(pk__in=before).count() == 0
 
 
+ON_HOW_MANY = re.compile(r"The judge is aligned (?:with the raters )?on (\d+ of \d+) criteria")
+
+
+def aligned_on(name: str, url: str) -> str:
+    match = ON_HOW_MANY.search(words_of(signed_in(name).get(url)))
+    assert match is not None
+    return match[1]
+
+
+def test_home_and_the_report_of_all_splits_count_the_same(busy: Compared) -> None:
+    run = run_of_all(busy)
+    url = reverse("alignment:report_run", args=[run.pk])
+    reported = aligned_on("ines", url)
+    Report.objects.filter(kind=Report.Kind.REPORT).exclude(run=run).update(subject="")  # another run's
+    assert aligned_on("ines", "/") == "0 of 3" != reported  # of its small dev split
+    report_store(Scope(run.chat_set, run), share=False)
+    stored = list(Report.objects.values_list("pk", flat=True))
+    assert aligned_on("ines", "/") == reported == aligned_on("ines", url)
+    assert f'href="{url}">Report' in links_of("ines")
+    assert list(Report.objects.values_list("pk", flat=True)) == stored
+
+
+def test_the_figures_at_a_glance_are_those_of_the_report(busy: Compared) -> None:
+    run = run_of_all(busy)
+    report = report_store(Scope(run.chat_set, run), share=False)
+    assert report is not None
+    entries = {entry["key"]: entry for entry in report.body["criteria"]}
+    for row in glance_rows(user=User.objects.get(username="ines")):
+        entry, newest = entries[row.criterion.key], row.newest
+        assert newest is not None
+        assert (newest.run, newest.table.n) == (run, entry["n"])
+        assert newest.rates["balanced_accuracy"].as_json() == entry["balanced_accuracy"]
+        assert newest.ceiling == entry["human"]["ceiling"]["value"]
+        assert [newest.decision.status, *newest.decision.reasons] == [entry["status"], *entry["reasons"]]
+        assert not newest.outdated
+
+
+def test_a_report_of_an_earlier_version_is_not_shown_as_the_released_ones(busy: Compared) -> None:
+    run = run_of_all(busy)
+    report_store(Scope(run.chat_set, run), share=False)
+    promote(a_version(polite()))
+    shown = {row.criterion.key: row.newest for row in glance_rows(user=User.objects.get(username="ines"))}
+    assert shown["polite"] is None
+    assert shown["welcome"] is not None
+    assert shown["welcome"].run == run
+
+
+def test_new_labels_leave_the_report_on_home_and_mark_it(busy: Compared) -> None:
+    run = run_of_all(busy)
+    report_store(Scope(run.chat_set, run), share=False)
+    before = aligned_on("ines", "/")
+    Criterion.objects.filter(key="polite").update(labels_seq=999)
+    assert aligned_on("ines", "/") == before
+    assert "3 criteria have new labels that these figures do not count yet" in home_of("ines")
+
+
 # ---------- author ----------
+
+
+def test_an_author_keeps_the_figures_of_the_dev_split(busy: Compared) -> None:
+    run = run_of_all(busy)
+    before = splits_shown(User.objects.get(username="otto"))
+    report_store(Scope(run.chat_set, run), share=False)
+    assert splits_shown(User.objects.get(username="otto")) == before == {"dev"}
 
 
 def test_an_author_sees_criteria_to_work_on_with_the_reason(busy: Compared) -> None:
@@ -135,10 +203,11 @@ def test_an_author_sees_no_note_on_a_holdout_chat(busy: Compared) -> None:
 
 def test_an_author_sees_no_figure_on_few_holdout_chats(busy: Compared) -> None:
     lead, author = (User.objects.get(username=name) for name in ("ines", "otto"))
-    assert splits_shown(author) == splits_shown(lead) == {"dev"}
+    assert splits_shown(author) == {"dev"}
+    assert splits_shown(lead) == {"", "dev"}  # the whole run where it has a stored report
     ChatSetMember.objects.filter(split="holdout").update(split="dev")
     ChatSetMember.objects.filter(chat=busy.chat(9)).update(split="holdout")
-    assert splits_shown(lead) == {"dev"}
+    assert splits_shown(lead) == {"", "dev"}
     assert splits_shown(author) == {"holdout"}  # as the run pinned it: none of these is holdout today
 
 

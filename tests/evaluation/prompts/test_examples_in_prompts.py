@@ -6,6 +6,7 @@ import pytest
 
 from evaluation.core.types import Example
 from evaluation.judges.core.fingerprint import template_hash
+from evaluation.prompts.core import parts
 from evaluation.prompts.core.texts import texts
 from tests.factories.built_prompts import CO_STAR, SETUP, build, in_order, whole
 from tests.factories.scripted_model import CHAT, POLITE, WRONG_FACT
@@ -79,4 +80,5 @@ def test_the_template_hash_covers_how_examples_are_shown(monkeypatch: pytest.Mon
     before = template_hash()
     answers = {True: "YES", False: "NO", None: "NEITHER"}
     monkeypatch.setattr("evaluation.prompts.core.examples.ANSWERS", answers)
+    monkeypatch.setattr(parts, "_criterion_part", parts._criterion_part.__wrapped__)
     assert template_hash.__wrapped__() != before
