@@ -118,8 +118,9 @@ class GatePolicy:
 
     @property
     def together_minimum(self) -> int:
-        """Chats that several criteria need to pass: with fewer, even a test in which no verdict changes cannot
-        rule out `largest_drop` (Tango's bound).
+        """Chats that several criteria need to pass.
+
+        With fewer, even a test in which no verdict changes cannot rule out `largest_drop` (Tango's bound).
 
         >>> GatePolicy().together_minimum
         32
