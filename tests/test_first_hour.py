@@ -13,7 +13,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, FilePayload, expect
 
 from bench._workers import free_port
 from evaluation.models.endpoints import ConnectedEndpoint
@@ -149,8 +149,8 @@ def write_rubric(lead: Person) -> None:
 def bring_chats(lead: Person) -> None:
     """A CSV file with odd columns, which the page guesses, into a new set."""
     lead.next_step("Import chats")
-    file = {"name": "export.csv", "mimeType": "text/csv", "buffer": export()}
-    lead.page.locator("#file").set_input_files(files=[file])  # type: ignore[list-item]
+    file: FilePayload = {"name": "export.csv", "mimeType": "text/csv", "buffer": export()}
+    lead.page.locator("#file").set_input_files(file)
     lead.press("Read the file")
     expect(lead.page.locator("#new_set")).to_have_value("export")
     lead.sees("The first 10 chats, as raters will see them.")
@@ -189,7 +189,7 @@ def label(rater: Person) -> None:
             rater.page.keyboard.press("f" if asked.inner_text() == QUESTION else "t")
         expect(rater.page.locator("#why")).to_have_text("All answered")
         rater.page.keyboard.press("Control+Enter")
-        rater.page.wait_for_url(lambda url, left=here: url != left)
+        expect(rater.page).not_to_have_url(here)
 
 
 def connect(lead: Person, stub: StubEndpoint) -> None:
