@@ -133,7 +133,7 @@ def welcome(request: HttpRequest) -> HttpResponse:
     if accounts_exist():
         if request.method == "POST":
             raise Http404
-        return redirect("home")
+        return redirect("account_login")
     form = WelcomeForm(request.POST or None, initial={"code": request.GET.get("code", "")})
     if form.is_valid() and (user := _first(form)):
         return _signed_in(request, user)

@@ -55,7 +55,7 @@ def test_the_code_belongs_to_this_database(client: Client) -> None:
 
 def test_a_workspace_with_an_account_has_no_welcome(client: Client) -> None:
     make_user("mara")
-    assert client.get("/welcome/")["Location"] == "/"
+    assert client.get("/welcome/")["Location"] == reverse("account_login")
     assert client.get(reverse("account_login")).status_code == 200
     with pytest.raises(CommandError, match="has accounts already"):
         call_command("setup_code")
