@@ -59,7 +59,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "account_reset_password_done": (get(PEOPLE),),
     "account_reset_password_from_key": (get(PEOPLE, key="reset_key", says=302),),
     "labeling:join": (get(PEOPLE), post(("anonymous",), JOIN)),
-    "labeling:welcome": (get(PEOPLE, says=404),),  # there are accounts
+    "labeling:welcome": (get(PEOPLE, says=302),),  # there are accounts: to the sign-in
     "healthz": (get(PEOPLE),),
     "readyz": (get(PEOPLE),),
     "schema": (get(SIGNED_IN),),

@@ -44,7 +44,7 @@ def own_row(own: Endpoint) -> EndpointRow:
         name = f"Embedded model ({EMBEDDED_NOTICE})"
     elif own.simulated:
         name, address = SIMULATED_MODEL, SIMULATED_NOTICE
-    return EndpointRow(name=name, address=address, row=None, state="Default", look="on")
+    return EndpointRow(name=name, address=address, row=None, state="Server's own", look="on")
 
 
 def endpoint_row(

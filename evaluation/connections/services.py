@@ -162,7 +162,7 @@ def _refuse_taken(row: ConnectedEndpoint, name: str, address: str) -> None:
     if others.filter(name=name).exists():
         raise FieldProblem("name", "another endpoint has this name")
     if other := others.filter(address=address).first():
-        raise FieldProblem("address", f"the endpoint {other.name} has this address")
+        raise FieldProblem("address", f"the endpoint {other.name} has this address: edit that one")
     try:
         own = current_endpoint().id
     except InputProblem:

@@ -27,6 +27,7 @@ METADATA = frozenset(
 _STANDS_FOR_IPV4 = tuple(
     map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"))
 )
+PRIVATE = "an address in a private network: the operator of this server has to allow it"
 _NUMERIC = re.compile(r"(0[xX][0-9a-fA-F]*|[0-9]+)")
 
 
@@ -49,7 +50,7 @@ class AddressPolicy:
         >>> AddressPolicy().problem("8.8.8.8"), AddressPolicy(loopback=True).problem("127.0.0.1")
         ('', '')
         >>> AddressPolicy().problem("10.0.0.4")
-        '10.0.0.4 is an address in a private network'
+        '10.0.0.4 is an address in a private network: the operator of this server has to allow it'
         """
         try:
             found = ip_address(address)
@@ -73,7 +74,7 @@ class AddressPolicy:
             return "a link-local address"
         if address.is_multicast or address.is_reserved:
             return "not the address of one server"
-        return "" if address.is_global else "an address in a private network"
+        return "" if address.is_global else PRIVATE
 
     def host_problem(self, host: str) -> str:
         """Return why a host must not be entered; "" for a name, which is checked when it is resolved.

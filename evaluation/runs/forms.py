@@ -121,7 +121,11 @@ class StartForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         counts = {name: Count("members", filter=Q(members__split=name)) for name in Split.values}
-        cast(SetChoice, self.fields["set"]).queryset = ChatSet.objects.annotate(**counts).order_by("name")
+        sets = cast(SetChoice, self.fields["set"])
+        sets.queryset = ChatSet.objects.annotate(**counts).order_by("name")
+        sets.error_messages["required"] = "Choose a chat set."
+        if len(few := ChatSet.objects.all()[:2]) == 1:
+            sets.initial = few[0]
         profiles = cast(ProfileChoice, self.fields["profile"])
         profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")
         profiles.initial = default_profile()

@@ -271,7 +271,7 @@ def _options(request: HttpRequest) -> dict[str, Any]:
         if post.get(name, "").strip()
     }
     chosen, new = post.get("set", ""), post.get("new_set", "").strip()
-    if chosen == "new" and new:
+    if chosen == "new":
         options["set"] = new
     elif chosen.isdecimal() and len(chosen) < 19:
         row = ChatSet.objects.filter(pk=int(chosen)).first()
@@ -322,6 +322,7 @@ def _columns(row: DataImport) -> dict[str, Any]:
         "shares": list(_shares(row.options.get("split", ""))),
         "tools": list(TOOLS),
         "tool_map": example_text(row.options.get("tool_map", "")),
+        "wants_set": "set" in row.options,
         "set_name": row.options.get("set", ""),
         "is_known": ChatSet.objects.filter(name=row.options.get("set", "")).exists(),
     }

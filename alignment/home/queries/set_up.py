@@ -9,30 +9,40 @@ from django.urls import reverse
 from alignment.models.reports import Report
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.runs import EVALUATIONS, ModelCall, Run
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.workspace import set_up_hidden
 
-# Where each step is done: the route, and what follows its address.
+# Where each step is done: the route, and what follows its address. A chat set needs a rubric: it comes first.
 TARGETS = {
-    "chats": ("labeling:import_new", "?kind=chats"),
     "rubric": ("labeling:rubric_new", ""),
+    "chats": ("labeling:import_new", "?kind=chats"),
     "raters": ("labeling:people", "#invite"),
     "job": ("labeling:job_new", ""),
     "model": ("evaluation:endpoint_new", ""),
     "run": ("evaluation:run_new", ""),
     "report": ("alignment:report_list", ""),
 }
+# Where a step that is done can be looked at.
+PLACES = {
+    "rubric": "labeling:rubric_list",
+    "chats": "labeling:set_list",
+    "raters": "labeling:people",
+    "job": "labeling:job_list",
+    "model": "evaluation:endpoint_list",
+    "run": "evaluation:run_list",
+    "report": "alignment:report_list",
+}
 # key → title, what it is for, button
 WORDS = {
+    "rubric": ("Choose a rubric", "The yes/no questions that raters and judge answer.", "Create rubric"),
     "chats": (
         "Import chats",
-        "A file of conversations of your chatbot: CSV, Excel, JSON or JSONL.",
+        "A file of conversations of your chatbot, into a chat set: CSV, Excel, JSON or JSONL.",
         "Import",
     ),
-    "rubric": ("Choose a rubric", "The yes/no questions that raters and judge answer.", "Create rubric"),
     "raters": (
         "Invite raters",
         "With two raters or more, the report measures how far raters agree.",
@@ -65,11 +75,13 @@ class SetUpStep:
     @property
     def button(self) -> str:
         """The words on its button."""
-        return WORDS[self.key][2]
+        return "Open" if self.state == "done" else WORDS[self.key][2]
 
     @property
     def url(self) -> str:
-        """The page that does it."""
+        """The page that does it, or shows what is done."""
+        if self.state == "done":
+            return reverse(PLACES[self.key])
         route, after = TARGETS[self.key]
         return reverse(route) + after
 
@@ -105,7 +117,7 @@ def set_up() -> SetUp:
     for key in TARGETS:
         following = all(step.state == "done" for step in steps)
         steps.append(SetUpStep(key, "done" if done[key] else "next" if following else "later"))
-    return SetUp(tuple(steps), set_up_hidden(), empty=not (done["chats"] and done["rubric"]))
+    return SetUp(tuple(steps), set_up_hidden(), empty=not (done["rubric"] and Chat.objects.exists()))
 
 
 def _model_connected() -> bool:
@@ -115,8 +127,8 @@ def _model_connected() -> bool:
 
 
 DONE: dict[str, Callable[[], bool]] = {
-    "chats": Chat.objects.exists,
     "rubric": Criterion.objects.filter(state=Criterion.State.ACTIVE).exists,
+    "chats": ChatSet.objects.exists,
     "raters": User.objects.filter(groups__name=Role.RATER, is_active=True).exists,
     "job": LabelingJob.objects.exists,
     "model": _model_connected,

@@ -79,8 +79,15 @@ def _chats_together(evidence: Evidence, policy: GatePolicy, *, passable: bool) -
     ways = [_until_worse(row, alpha=alpha) for row in blocking]
     ways.append(_until_mean_worse(evidence.pooled, policy))
     if passable:
-        ways.append(_until_harmless(evidence.pooled, policy))
+        ways.append(max(_until_harmless(evidence.pooled, policy), _until_enough(evidence, policy)))
     return min(ways)
+
+
+def _until_enough(evidence: Evidence, policy: GatePolicy) -> float:
+    """Return the chats at which the changed criteria have the least number of chats, or of clusters."""
+    changed = [row for row in evidence.blocking if row.revised] or list(evidence.blocking)
+    units = max(row.units for row in changed)
+    return evidence.pooled.chats * policy.together_minimum / units if units else math.inf
 
 
 def _until_worse(row: CriterionEvidence, *, alpha: float) -> float:

@@ -248,6 +248,20 @@ def _family_few(evidence: Evidence, policy: GatePolicy, low: float | None) -> It
     elif low is None:
         labelled = in_clusters(f"{pooled.chats} labelled chats", pooled.clusters)
         yield f"{labelled} are too few to estimate the mean change"
+    elif short := _fewest(evidence, policy):
+        labelled = in_clusters(f"{short.n} labelled chats", short.clusters)
+        unit = "" if short.clusters is None else " clusters"
+        yield f"{short.key}: {labelled}; {policy.together_minimum}{unit} are needed to pass"
+
+
+def _fewest(evidence: Evidence, policy: GatePolicy) -> CriterionEvidence | None:
+    """Return the changed criterion with the most chats if they are too few; None if they suffice.
+
+    Few chats without a changed verdict have no error of the mean: its bound would pass them.
+    """
+    changed = [row for row in evidence.blocking if row.revised] or list(evidence.blocking)
+    most = max(changed, key=lambda row: row.units)
+    return most if most.units < policy.together_minimum else None
 
 
 def _family_unproven(evidence: Evidence, policy: GatePolicy, low: float | None) -> Iterator[str]:

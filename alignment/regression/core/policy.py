@@ -1,7 +1,9 @@
 """Gate policy: named and versioned limits."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from statistics import NormalDist
 from typing import Any
 
 from common.problems import FieldProblem
@@ -113,6 +115,18 @@ class GatePolicy:
     def as_json(self) -> dict[str, Any]:
         """Return all parameters by name."""
         return asdict(self)
+
+    @property
+    def together_minimum(self) -> int:
+        """Chats that several criteria need to pass.
+
+        With fewer, even a test in which no verdict changes cannot rule out `largest_drop` (Tango's bound).
+
+        >>> GatePolicy().together_minimum
+        32
+        """
+        z = NormalDist().inv_cdf(1 - self.bound_alpha)
+        return math.floor(z * z * (1 - self.largest_drop) / self.largest_drop) + 1
 
     @property
     def label(self) -> str:

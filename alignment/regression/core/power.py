@@ -56,6 +56,8 @@ def gate_power(n: int, *, criteria: int, policy: GatePolicy, clusters: int | Non
     'With 100 labelled chats a loss of 6 points is mostly found (69%).'
     >>> gate_power(100, criteria=13, policy=GatePolicy())
     'With 100 labelled chats a loss of 6 points of one criterion is mostly missed (found in 14%).'
+    >>> gate_power(4, criteria=3, policy=GatePolicy())
+    '4 labelled chats are too few to pass. Label 28 more for the gate, 32 in all.'
     >>> gate_power(40, criteria=1, policy=GatePolicy())
     '40 labelled chats are too few to pass. Label 60 more for the gate, 100 in all.'
     >>> gate_power(400, criteria=1, policy=GatePolicy(), clusters=80)
@@ -67,8 +69,9 @@ def gate_power(n: int, *, criteria: int, policy: GatePolicy, clusters: int | Non
     chats = in_clusters(f"{n:,} labelled chats", clusters)
     if criteria == 0:
         return "No criterion of this test can block: for information only."
-    if criteria == 1 and units < policy.single_minimum:
-        least = Minimums(gate_alone=policy.single_minimum)
+    minimum = policy.single_minimum if criteria == 1 else policy.together_minimum
+    if units < minimum:
+        least = Minimums(gate_alone=minimum)
         more = need_of(Decision.GATE_ALONE, LabelCounts(units, 0), least).missing_chats
         if clusters is not None:
             other = f"{more:,} more cluster{'' if more == 1 else 's'}"

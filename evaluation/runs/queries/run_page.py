@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from common.problems import OPERATOR
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, error_in_words
 from evaluation.runs.queries.hold_ups import just_enqueued
 from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
@@ -122,40 +123,56 @@ def next_step(run: Run) -> str:
     if run.state != Run.State.PAUSED:
         return ""
     error = run.error.lower()
-    for words, step in _STEPS:
+    named = _connected_in(error)
+    for words, step, of_connected in _STEPS:
         if any(word in error for word in words):
-            return step
+            return of_connected.format(named) if named and of_connected else step
     return "Resume to continue. Stored answers are not requested again."
 
 
+def _connected_in(error: str) -> str:
+    """Return the name of the connected endpoint whose address the error names; "" if none."""
+    rows = ConnectedEndpoint.objects.values_list("name", "address")
+    return next((name for name, address in rows if address.lower() in error), "")
+
+
+# Words of an error → what to do, and what to do if a lead connected the endpoint: {} is its name.
 _STEPS = (
     (
         ("another endpoint", "settings name", "server is set to", "endpoint's address"),
         f"Ask {OPERATOR} to set this judge's endpoint and restart the workers, then resume.",
+        "",
     ),
     (
         ("price file", "lace_prices"),
         f"Ask {OPERATOR} to add the model's price and restart the workers, then resume.",
+        "Edit the endpoint {} on the page Models: add the model's price. Then resume.",
     ),
     (
         ("budget",),
         "Resume with a larger budget. Stored answers are not paid for again.",
+        "",
     ),
     (
         ("401", "403", "api key", "key"),
         f"Ask {OPERATOR} to check the endpoint's key and restart the workers, then resume.",
+        "Edit the endpoint {} on the page Models: enter its key. Test the connection, then resume.",
     ),
     (
         ("404", "model"),
         "Correct the model's name in the judge profile and start a new run. This judge cannot change.",
+        "",
     ),
     (
         ("429", "rate"),
         "The endpoint's rate limit is reached. Wait and resume; "
         f"{OPERATOR} can also set fewer requests a minute.",
+        "The endpoint's rate limit is reached. Wait and resume. Lower limits of the endpoint {} on the page "
+        "Models prevent it.",
     ),
     (
         ("reach", "connect", "timed out", "timeout"),
         "Check whether the endpoint answers (manage.py healthcheck), then resume.",
+        "Test the endpoint {} on the page Models, then resume.",
     ),
 )

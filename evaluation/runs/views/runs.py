@@ -89,7 +89,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         return render(request, "evaluation/runs/_counts.html", progress | _counts(run, user))
     seen, ended = request.GET.get("seen"), not progress["progress"].active
     if again and (seen is None or (seen == run.state and not ended)):
-        return render(request, "evaluation/runs/_progress.html", progress)
+        return render(request, "evaluation/runs/_progress.html", progress | {"polled": True})
     response = render(request, "evaluation/runs/detail.html", progress | _whole(run, user))
     return replace_page(response) if again else response
 

@@ -129,9 +129,11 @@ def _joined(token: str, form: OwnAccountForm) -> User | None:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest) -> HttpResponse:
-    """Create the first account of an empty workspace; afterwards there is no such page."""
+    """Create the first account of an empty workspace; afterwards its link leads to the sign-in."""
     if accounts_exist():
-        raise Http404
+        if request.method == "POST":
+            raise Http404
+        return redirect("account_login")
     form = WelcomeForm(request.POST or None, initial={"code": request.GET.get("code", "")})
     if form.is_valid() and (user := _first(form)):
         return _signed_in(request, user)

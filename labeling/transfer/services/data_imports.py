@@ -222,8 +222,9 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
     saved = saved_mapping(kind=kind.key, columns=columns_of(row))
     row.mapping = saved.mapping if saved else guess_of(kind, columns_of(row)).as_json()
     row.options = dict(saved.options) if saved else {}
-    if not saved and "new_set" in kind.asks and Rubric.objects.exists():
-        row.options = {"set": row.file_name.rsplit(".", 1)[0]}
+    # Chats that were stored before there was a rubric join a set when their file comes again.
+    if (not saved or not ChatSet.objects.exists()) and "new_set" in kind.asks and Rubric.objects.exists():
+        row.options |= {"set": row.file_name.rsplit(".", 1)[0]}
     extras = extras_of(row.path, source)
     if kind.key == "rubric":
         row.options |= {
@@ -239,7 +240,7 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
 
 def _options_refusal(options: Mapping[str, Any], kind: ImportKind) -> str:
     """Return what is wrong with where the lines go, "" where nothing is."""
-    if "new_set" in kind.asks and options.get("set"):
+    if "new_set" in kind.asks and "set" in options:
         return _set_refusal(options)
     if "set" in kind.asks and not ChatSet.objects.filter(name=options.get("set", "")).exists():
         return "Choose the chat set that the judge answered on."
@@ -262,7 +263,7 @@ def _set_refusal(options: Mapping[str, Any]) -> str:
     if row is not None and rubric and row.rubric.name != rubric:
         return f"There is a set {shown(name)} with another rubric. Choose it in the list, or another name."
     if row is None and not Rubric.objects.filter(name=rubric).exists():
-        return "A new chat set needs a rubric. Import or write one first."
+        return "A new chat set needs a rubric. Create or import one first; this file waits under Imports."
     try:
         proportions_of(str(options.get("split") or Split.DEV))
     except InputProblem:

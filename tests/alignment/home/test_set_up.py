@@ -11,7 +11,7 @@ from alignment.reports.worker import report_store
 from labeling.models.people import AuditEvent, User, Workspace
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.page_text import words_of
-from tests.factories.rows import make_chat, make_rubric
+from tests.factories.rows import make_chat, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
 HIDE = "/home/set-up/"
@@ -33,24 +33,44 @@ def states() -> dict[str, str]:
 
 
 def test_the_first_open_step_is_next_and_the_others_come_later(lead: Client) -> None:
-    assert states() == {"chats": "next", **dict.fromkeys(list(TARGETS)[1:], "later")}
+    assert states() == {"rubric": "next", **dict.fromkeys(list(TARGETS)[1:], "later")}
     page = words_of(lead.get("/"))
     assert "Set up your workspace" in page
     assert "0 of 7 steps done" in page
 
 
 def test_steps_follow_from_the_data(lead: Client, rater_user: User) -> None:
-    make_chat()
-    make_rubric("polite")
+    make_set(make_rubric("polite"), make_chat())
     assert states() == {
-        "chats": "done",
         "rubric": "done",
+        "chats": "done",
         "raters": "done",
         "job": "next",
         "model": "later",
         "run": "later",
         "report": "later",
     }
+
+
+def test_chats_without_a_set_leave_the_import_open(lead: Client) -> None:
+    """Raters and judge work on the chats of a set, and the next step, a job, asks for one."""
+    make_rubric("polite")
+    make_chat()
+    assert states()["chats"] == "next"
+
+
+def test_a_step_that_is_done_leads_to_what_it_made(lead: Client) -> None:
+    rubric = make_rubric("polite")
+    step = next(one for one in set_up().steps if one.key == "rubric")
+    assert (step.button, step.url) == ("Open", reverse("labeling:rubric_list"))
+    assert rubric.name in words_of(lead.get(step.url))
+
+
+def test_while_steps_are_open_home_does_not_say_that_nothing_waits(lead: Client) -> None:
+    make_set(make_rubric("polite"), make_chat())
+    page = words_of(lead.get("/"))
+    assert "2 of 7 steps done" in page
+    assert "No tasks for you" not in page and "need nothing from you" not in page
 
 
 def test_a_model_in_the_settings_is_connected(lead: Client, settings: Settings) -> None:
@@ -107,5 +127,5 @@ def test_authors_and_raters_of_an_empty_workspace_read_who_does_what(
 
 
 def test_a_quiet_workspace_says_that_nothing_waits(lead: Client) -> None:
-    make_compared(chats=4)
+    stored_report(make_compared(chats=4))
     assert "No tasks for you" in words_of(lead.get("/"))

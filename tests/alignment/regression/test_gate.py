@@ -47,6 +47,25 @@ def test_fewer_than_a_hundred_chats_cannot_pass_alone_but_can_fail() -> None:
     assert gate(verdicts(broken=10, right=60)).gate is Gate.FAIL
 
 
+@pytest.mark.parametrize("chats", [4, 31])
+def test_few_chats_do_not_pass_together_just_because_no_verdict_changed(chats: int) -> None:
+    """Without a changed verdict the mean has no error, so its bound is 0 on four chats, too."""
+    few = gate(*family(verdicts(right=chats)))
+    assert (few.gate, few.reasons) == (
+        Gate.INCONCLUSIVE,
+        (f"polite: {chats} labelled chats; 32 are needed to pass",),
+    )
+    assert few.more_labels == 32 - chats
+    assert gate(*family(verdicts(right=32))).gate is Gate.PASS
+
+
+def test_the_chats_of_the_criteria_that_the_test_changes_count() -> None:
+    changed = verdicts(right=100)
+    changed.human[10:] = HumanCode.UNLABELLED
+    shared = replace(verdicts(right=100, key="other"), revised=False)
+    assert gate(changed, shared).reasons == ("polite: 10 labelled chats; 32 are needed to pass",)
+
+
 def test_one_bad_criterion_of_many_fails_after_holm() -> None:
     worse = verdicts(fixed=2, broken=16, right=182)
     assert gate(*family(worse)).gate is Gate.FAIL

@@ -33,7 +33,7 @@ def test_without_a_loss_the_chance_is_the_level() -> None:
         (99, 1, "99 labelled chats are too few to pass. Label 1 more for the gate, 100 in all."),
         (400, 1, "is nearly always found (100%)"),
         (100, 13, "of one criterion is mostly missed (found in 14%)"),
-        (20, 13, "is nearly always missed (found in 0%)"),
+        (20, 13, "20 labelled chats are too few to pass. Label 12 more for the gate, 32 in all."),
         (50, 0, "No criterion of this test can block"),
         (1_000_000, 13, "With 1,000,000 labelled chats a loss of 6 points"),
     ],

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.runs import EndpointState, Run, WorkerHeartbeat, WorkerLease
 from evaluation.runs.worker.heartbeats import heartbeat
 from evaluation.runs.worker.leases import lease_begin
@@ -64,7 +65,7 @@ def test_a_frozen_worker_is_named(author: Client, run: Run) -> None:
 def test_a_run_without_a_worker_goes_by_the_heartbeats(author: Client, run: Run) -> None:
     WorkerLease.objects.all().delete()
     page = author.get(f"/runs/{run.pk}/").content.decode()
-    assert "The workers are busy with other runs" in page
+    assert "Waits for a free worker" in page
     WorkerHeartbeat.objects.update(beat_at=timezone.now() - timedelta(seconds=31))
     assert told(author, run) == "No worker has been heard of for 31 seconds"
     WorkerHeartbeat.objects.all().delete()
@@ -94,3 +95,14 @@ def test_a_run_at_rest_is_held_up_by_nothing(author: Client, run: Run, state: st
     WorkerLease.objects.all().delete()
     WorkerHeartbeat.objects.all().delete()
     assert author.get(f"/api/runs/{run.pk}/").json()["hold_up"] == ""
+
+
+def test_a_paused_run_names_the_connected_endpoint_whose_key_is_refused(author: Client, run: Run) -> None:
+    error = "https://here: HTTP 401: the endpoint does not accept the API key"
+    Run.objects.update(state="paused", error=error)
+    page = author.get(f"/runs/{run.pk}/").content.decode()
+    assert "Ask the operator of this server to check the endpoint&#x27;s key" in page
+    ConnectedEndpoint.objects.create(name="Office", address="https://here")
+    page = author.get(f"/runs/{run.pk}/").content.decode()
+    assert "Edit the endpoint Office on the page Models: enter its key." in page
+    assert 'href="/models/"' in page

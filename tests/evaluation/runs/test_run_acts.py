@@ -206,11 +206,11 @@ def test_a_run_that_has_to_wait_says_for_what(
         return client.get(f"/runs/{run.pk}/").content.decode()
 
     Run.objects.filter(pk=run.pk).update(rung_at=timezone.now())
-    assert "The workers are busy with other runs" in page()
+    assert "Waits for a free worker" in page()
     Run.objects.filter(pk=run.pk).update(rung_at=timezone.now() - timedelta(minutes=5))
     assert "No worker is running" in page()
     lease_begin(make_run(make_judge(rubric, name="other"), chat_set, state="running").pk)
-    assert "The workers are busy with other runs" in page()
+    assert "Waits for a free worker" in page()
     Batch.objects.create(run=run, endpoint="e", batch_id="b")
     assert "The endpoint is processing the batches" in page()
 

@@ -11,7 +11,9 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.runs import Run, Unit
+from labeling.models.rubric import Rubric
 from tests.browsing import assert_fine, lead_signed_in, tab_to
+from tests.factories.rows import make_set
 from tests.factories.runs import always, answering, workspace
 from tests.factories.verdicts import add_verdicts, make_judge, make_run
 from tests.stub_endpoint import StubEndpoint
@@ -46,6 +48,7 @@ def lead(page: Page, live_server: LiveServer, run: Run, stub: StubEndpoint) -> I
 
 
 def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_server: LiveServer) -> None:
+    make_set(Rubric.objects.get(), name="other")  # of one set alone the form makes no question
     lead.goto(live_server.url + "/runs/")
     tab_to(lead, "Start a run")
     lead.keyboard.press("Enter")
@@ -75,6 +78,7 @@ def test_the_run_page_follows_the_run_without_a_reload(lead: Page, live_server: 
     expect(lead.locator("#progress")).to_contain_text("10 of 20 units done")
     Run.objects.filter(pk=run.pk).update(units_done=15)
     expect(lead.locator("#progress")).to_contain_text("15 of 20 units done")
+    expect(lead.get_by_role("heading", level=1)).to_contain_text("15 of 20")
     Run.objects.filter(pk=run.pk).update(units_done=20, state="done", finished_at=timezone.now())
     expect(lead.get_by_role("heading", level=1)).to_contain_text("Done")
     expect(lead.get_by_role("button", name="Pause")).to_have_count(0)

@@ -249,3 +249,12 @@ def test_the_set_is_offered_with_the_size_of_its_splits(lead: Client) -> None:
 def test_an_estimate_leaves_no_call_behind(lead: Client, stub: StubEndpoint) -> None:
     lead.get(ESTIMATE, choose(workspace("polite")))
     assert not ModelCall.objects.exists()
+
+
+def test_the_only_chat_set_is_chosen_already(lead: Client, stub: StubEndpoint) -> None:
+    chat_set = workspace("polite", chats=1)
+    chosen = f'<option value="{chat_set.pk}" selected>'
+    assert chosen in lead.get(NEW).content.decode()
+    make_set(chat_set.rubric, name="other")
+    assert chosen not in lead.get(NEW).content.decode()
+    assert "Choose a chat set." in words_of(lead.post(NEW, {"mode": "live"}))

@@ -105,6 +105,30 @@ def test_the_next_file_with_the_same_columns_is_mapped_as_the_last_one(lead: Imp
     assert "As chosen for the last file with these columns" in lead.page(again)
 
 
+def test_a_new_set_without_a_name_is_refused_instead_of_storing_chats_without_a_set(lead: Importer) -> None:
+    make_rubric("polite", name="Support")
+    row = lead.send("chats", csv_file(*GERMAN))
+    form = {"set": "new", "new_set": "", "rubric": "Support"}
+    row = lead.check(row, COLUMNS, speakers={"Berater X": "assistant"}, **form)
+    assert row.state == "draft"
+    assert "Name the chat set" in lead.page(row)
+    assert '<option value="new" selected>' in lead.page(row)
+
+
+def test_chats_stored_before_the_first_rubric_join_a_set_with_the_same_file(lead: Importer) -> None:
+    """Nothing but an import puts chats into a set: the second import of the file must offer it."""
+    row = lead.send("chats", csv_file(*GERMAN), "may.csv")
+    assert "Create a rubric" in lead.page(row)
+    lead.start(lead.check(row, COLUMNS, speakers={"Berater X": "assistant"}))
+    make_rubric("polite", name="Support")
+    again = lead.send("chats", csv_file(*GERMAN), "may.csv")
+    assert again.options["set"] == "may"
+    form = {"set": "new", "new_set": "may", "rubric": "Support"}
+    again = lead.start(lead.check(again, COLUMNS, speakers={"Berater X": "assistant"}, **form))
+    assert again.result["unchanged"] == 2
+    assert ChatSetMember.objects.filter(chat_set__name="may").count() == 2
+
+
 def test_the_preview_shows_the_chats_and_no_row_is_written(lead: Importer) -> None:
     rows = [("chat", "customer", "bot"), *((f"c{n}", f"Hello <b>{n}</b>", "Hi") for n in range(12))]
     row = lead.send("chats", csv_file(*rows))

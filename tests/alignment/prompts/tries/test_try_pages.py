@@ -57,7 +57,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "&lt;&lt;chat " in text
     assert "Same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "price unknown (the operator of this server can set it)" in text
+    assert "price unknown (a lead can enter it under Models)" in text
     assert "<code>(First pass: answer)</code>" in text
 
 
