@@ -163,7 +163,7 @@ class _ChatsImport:
                     before.setdefault(key, was)
                     self.regrouped |= "cluster" in changed
             accepted.append((number, transcript))
-        Chat.objects.bulk_create(new.values())
+        Chat.objects.insert(list(new.values()))
         Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
         self._tell(new, updated, before)
         self._join(accepted, known | new, outcomes)
