@@ -90,7 +90,7 @@ def index_words(texts: Iterable[str], *, title: str = "") -> str:
 
 
 def _joined(texts: Iterable[str]) -> Iterator[str]:
-    """Yield neighbours of one kind, plain or not, as one text: what is done once a text is done less often."""
+    """Yield neighbours that are plain, and those that are not, as one text: less is done for each text."""
     for _, group in groupby(texts, str.isascii):
         yield "\n".join(group)
 

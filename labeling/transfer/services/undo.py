@@ -1,6 +1,6 @@
 """Undo of an import, as long as nothing depends on what it wrote."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from django.apps import apps
@@ -36,16 +36,30 @@ def undo(*, row: DataImport, by: User) -> None:
     if refusal := undo_refusal(row):
         raise InputProblem(refusal)
     labels = _touched_labels(row)
-    _restore(row)
-    for model in _models(row):
-        _delete(row, model)
+    for _ in rows_removed(row):
+        pass
     for criterion, chats in labels.items():
         consensus_refresh(criterion_ids=[criterion], chat_ids=chats)
     counts = {name: row.result.get(name, 0) for name in ("created", "updated")}
     audit(actor=by, verb="import undone", obj=row, kind=row.kind, file=row.file_name, **counts)
-    row.rows.all().delete()
     row.state, row.undone_at, row.undone_by = DataImport.State.UNDONE, timezone.now(), by
     row.save()
+
+
+def rows_removed(row: DataImport) -> Iterator[int]:
+    """Take back what an import wrote, in transactions that others can write between; yield rows of each."""
+    while changed := list(row.rows.filter(before__isnull=False).order_by("pk")[:ROWS_AT_ONCE]):
+        with transaction.atomic():
+            _restore(row, [one.pk for one in changed])
+            row.rows.filter(pk__in=[one.pk for one in changed]).delete()
+        yield len(changed)
+    for model in _models(row):
+        created = row.rows.filter(model=model._meta.label_lower, before__isnull=True).order_by("-pk")
+        while kept := dict(created.values_list("pk", "object_id")[:ROWS_AT_ONCE]):
+            with transaction.atomic():
+                _delete(row, model, list(kept.values()))
+                row.rows.filter(pk__in=kept).delete()
+            yield len(kept)
 
 
 def undo_refusal(row: DataImport) -> str:
@@ -143,9 +157,9 @@ def _kept(row: DataImport, **filters: Any) -> Iterator[tuple[ImportedRow, models
             yield from ((one, things.get(one.object_id)) for one in batch)
 
 
-def _restore(row: DataImport) -> None:
+def _restore(row: DataImport, changed: Sequence[int]) -> None:
     """Give changed rows what they held before."""
-    for kept, thing in _kept(row, before__isnull=False):
+    for kept, thing in _kept(row, pk__in=changed):
         if thing is None or kept.before is None:
             continue
         fields = {name: cast("models.Field[Any, Any]", thing._meta.get_field(name)) for name in kept.before}
@@ -156,11 +170,11 @@ def _restore(row: DataImport) -> None:
         thing.save(update_fields=[field.name for field in fields.values()])
 
 
-def _delete(row: DataImport, model: type[models.Model]) -> None:
-    rows = model._default_manager.filter(pk__in=_created(row, model))
+def _delete(row: DataImport, model: type[models.Model], ids: Sequence[int]) -> None:
+    rows = model._default_manager.filter(pk__in=ids)
     for relation in _relations(model):
         other = relation.related_model
-        users = other._default_manager.filter(**{f"{relation.field.name}__in": _created(row, model)})
+        users = other._default_manager.filter(**{f"{relation.field.name}__in": ids})
         if relation.on_delete is models.CASCADE or (model not in SHARED and _derived(row, other) is not None):
             users.delete()
         elif model in SHARED:

@@ -5,6 +5,7 @@ import logging
 import shutil
 from array import array
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from labeling.models.imports import DataImport
 from labeling.people.services.audit import acting
 from labeling.transfer.core.records import UnreadableRest
 from labeling.transfer.queries.data_imports import import_kinds, import_lines, source_rows
+from labeling.transfer.services.undo import rows_removed, undo_refusal
 from labeling.transfer.services.watches import ImportCancelled, WorkerWatch, import_lock
 
 log = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ def check_work(import_id: int) -> None:
 
 
 def store_work(import_id: int) -> None:
-    """Write an import in one transaction; a second message for it finds nothing to do."""
+    """Write an import, all of it or nothing; a second message for it finds nothing to do."""
     _work(import_id, State.IMPORTING, State.CHECKED, _store)
 
 
@@ -157,30 +159,53 @@ def _write_lines(row: DataImport, kind: ImportKind, watch: WorkerWatch) -> int:
 
 
 def _store(row: DataImport, kind: ImportKind) -> None:
-    skips = bool(row.options.get("skip"))
-    watch = WorkerWatch(row, tolerant=skips)
+    watch = WorkerWatch(row, tolerant=bool(row.options.get("skip")), in_batches=kind.batches)
     if (row.folder / "places").exists():
         places = array("Q")
         places.frombytes((row.folder / "places").read_bytes())
         watch.places = places
     watch.begin("importing", row.lines)
     try:
-        with transaction.atomic(), watched(watch), acting(row.by):
+        with watched(watch), acting(row.by):
+            _write(row, kind, watch)
+    except Exception as error:
+        if kind.batches:
+            _take_back(row, watch)
+        if not isinstance(error, ImportProblem):
+            raise
+        place = watch.number_of(error)
+        where = f"In row {place}: " if place else ""
+        raise InputProblem(
+            f"{where}{plain_message(error)}. Nothing was written; check the file again."
+        ) from None
+    shutil.rmtree(row.lines_path.parent, ignore_errors=True)
+
+
+def _write(row: DataImport, kind: ImportKind, watch: WorkerWatch) -> None:
+    """Write the rows and, in the same or the last transaction, that they are written."""
+    with nullcontext() if kind.batches else transaction.atomic():
+        result = kind.store(row.lines_path, row.options)
+        with transaction.atomic():
             locked = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
             if locked.state != State.IMPORTING:
-                return
-            result = kind.store(row.lines_path, row.options)
+                raise ImportCancelled
             watch.flush()
             locked.state, locked.finished_at, locked.error = State.DONE, timezone.now(), ""
             locked.result = result_json(result)
             locked.save()
-    except ImportProblem as problem:
-        place = watch.number_of(problem)
-        where = f"In row {place}: " if place else ""
+
+
+def _take_back(row: DataImport, watch: WorkerWatch) -> None:
+    """Remove what a failed import had written; raise InputProblem where some of it must stay."""
+    watch.stoppable = False
+    watch.begin("removing", row.rows.count())
+    if refusal := undo_refusal(row):
         raise InputProblem(
-            f"{where}{plain_message(problem)}. Nothing was written; check the file again."
-        ) from None
-    shutil.rmtree(row.lines_path.parent, ignore_errors=True)
+            f"The import stopped, and the chats before that are in the workspace: {refusal} "
+            "Start it again to complete it."
+        )
+    for removed in rows_removed(row):
+        watch.advance(removed)
 
 
 def result_json(result: ImportResult) -> dict[str, Any]:
