@@ -7,12 +7,14 @@ from django.db.models import Count, Max
 from common.import_watch import import_watch
 from common.jsonl import in_batches
 from common.problems import InputProblem, shown
+from common.sql import insert_rows
 from labeling.chats.core.splits import Candidate, splits_of
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.rubric import Rubric
 
 NAME_LIMIT = 120
 AT_ONCE = 1000
+SPLITS_AT_ONCE = 200
 
 
 # A sample is drawn, so no file makes one.
@@ -100,13 +102,15 @@ class MembersImport:
         return moved
 
     def _create(self, chats: Mapping[int, str | None]) -> None:
-        rows = ChatSetMember.objects.bulk_create(
-            ChatSetMember(
-                chat_set=self.chat_set, chat_id=pk, split=split or self._fallback, position=position
-            )
+        names = ("chat_set", "chat", "split", "position", "stratum", "inclusion_probability")
+        rows = (
+            (self.chat_set.pk, pk, split or self._fallback, position, "", None)
             for position, (pk, split) in enumerate(chats.items(), self._next)
         )
-        import_watch().created(rows)
+        insert_rows(ChatSetMember, names, rows)
+        if chats:
+            new = ChatSetMember.objects.filter(chat_set=self.chat_set, position__gte=self._next)
+            import_watch().created(new.only("pk"))
         self._next += len(chats)
         self.added += len(chats)
 
@@ -136,7 +140,7 @@ class MembersImport:
         for external_id, split in splits_of(candidates, self.proportions).items():
             by_split.setdefault(split, []).append(pks[external_id])
         for split, splits in by_split.items():
-            for batch in in_batches(splits, AT_ONCE):
+            for batch in in_batches(splits, SPLITS_AT_ONCE):
                 with import_watch().batch():
                     ChatSetMember.objects.filter(pk__in=batch).update(split=split)
 

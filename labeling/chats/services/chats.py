@@ -22,7 +22,7 @@ from labeling.people.services.audit import audit_import
 # Chats and characters at once: a chunk of long chats must not fill the memory.
 CHUNK = (1000, 8_000_000)
 # In a transaction of its own: raters who save wait for it on SQLite.
-BATCH = (200, 500_000)
+BATCH = (100, 250_000)
 _GROUPING = ("topic_id", "experiment", "variant", "cluster")
 _FIELDS = (*_GROUPING, "started_at", "metadata")
 _UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata"]

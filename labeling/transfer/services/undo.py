@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from common.jsonl import in_batches
 from common.problems import InputProblem
+from common.queue import enqueue_row
 from labeling.consensus.services.consensus import consensus_refresh
-from labeling.models.chats import Topic
+from labeling.models.chats import Chat, Topic
 from labeling.models.imports import DataImport, ImportedRow
 from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import Rater, User
@@ -18,30 +19,60 @@ from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
 from labeling.transfer.queries.data_imports import import_kinds
 
-ROWS_AT_ONCE = 500
+UNDO = "labeling.tasks.undo_import"
+ROWS_IN_REQUEST = 4000
+ROWS_AT_ONCE = 200
 NAMED = 5
 # Rows that stay where something else uses them by now; nobody misses them otherwise.
 SHARED: tuple[type[models.Model], ...] = (Topic, Rater, Dimension)
 
 
-@transaction.atomic
-def undo(*, row: DataImport, by: User) -> None:
-    """Take back all that an import wrote, and log it.
+def undo_start(*, row: DataImport, by: User) -> bool:
+    """Take back all that an import wrote; return False where a worker will do it because it takes long.
 
     Raises InputProblem, with the reason, where something depends on it or has changed since.
     """
-    row = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    if row.state != DataImport.State.DONE:
-        raise InputProblem(f"This import is in another state: {row.get_state_display().lower()}.")
-    if refusal := undo_refusal(row):
-        raise InputProblem(refusal)
+    if row.rows.count() <= ROWS_IN_REQUEST:
+        undo(row=row, by=by)
+        return True
+    with transaction.atomic():
+        row = _undoable(row)
+        row.options |= {DataImport.UNDOING: by.pk}
+        row.error = ""
+        row.save(update_fields=["options", "error"])
+    enqueue_row(UNDO, DataImport.objects.all(), row.pk)
+    return False
+
+
+@transaction.atomic
+def undo(*, row: DataImport, by: User) -> None:
+    """Take back all that an import wrote in one transaction, and log it.
+
+    Raises InputProblem, with the reason, where something depends on it or has changed since.
+    """
+    row = _undoable(row)
     labels = _touched_labels(row)
     for _ in rows_removed(row):
         pass
     for criterion, chats in labels.items():
         consensus_refresh(criterion_ids=[criterion], chat_ids=chats)
+    undone(row=row, by=by)
+
+
+def _undoable(row: DataImport) -> DataImport:
+    row = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if row.state != DataImport.State.DONE:
+        raise InputProblem(f"This import is in another state: {row.get_state_display().lower()}.")
+    if refusal := undo_refusal(row):
+        raise InputProblem(refusal)
+    return row
+
+
+def undone(*, row: DataImport, by: User) -> None:
+    """Note and log that nothing is left of an import."""
     counts = {name: row.result.get(name, 0) for name in ("created", "updated")}
     audit(actor=by, verb="import undone", obj=row, kind=row.kind, file=row.file_name, **counts)
+    row.options.pop(DataImport.UNDOING, None)
     row.state, row.undone_at, row.undone_by = DataImport.State.UNDONE, timezone.now(), by
     row.save()
 
@@ -153,8 +184,17 @@ def _kept(row: DataImport, **filters: Any) -> Iterator[tuple[ImportedRow, models
         model = apps.get_model(name)
         rows = row.rows.filter(model=name, **filters).order_by("pk")
         for batch in in_batches(rows.iterator(), ROWS_AT_ONCE):
-            things = model._default_manager.in_bulk([one.object_id for one in batch])
+            # NB: not the messages of thousands of chats, which nobody needs here.
+            fields = {field for one in batch for field in {**(one.after or {}), **(one.before or {})}}
+            things = (model._default_manager.only(*_shown_by(model), *fields)).in_bulk(
+                [one.object_id for one in batch]
+            )
             yield from ((one, things.get(one.object_id)) for one in batch)
+
+
+def _shown_by(model: type[models.Model]) -> Sequence[str]:
+    """Return the fields that name a row of this model."""
+    return ("external_id",) if model is Chat else [field.attname for field in model._meta.concrete_fields]
 
 
 def _restore(row: DataImport, changed: Sequence[int]) -> None:

@@ -18,16 +18,21 @@ from common.jsonl import ImportResult
 from common.problems import FieldProblem, ImportProblem, InputProblem
 from common.queue import enqueue_row
 from labeling.models.imports import DataImport
+from labeling.models.people import User
 from labeling.people.services.audit import acting
 from labeling.transfer.core.records import UnreadableRest
 from labeling.transfer.queries.data_imports import import_kinds, import_lines, source_rows
-from labeling.transfer.services.undo import rows_removed, undo_refusal
+from labeling.transfer.services.undo import UNDO, rows_removed, undo, undo_refusal, undone
 from labeling.transfer.services.watches import ImportCancelled, WorkerWatch, import_lock
 
 log = logging.getLogger(__name__)
 
 CHECK, STORE = "labeling.tasks.check_import", "labeling.tasks.store_import"
-TASKS = {DataImport.State.CHECKING: CHECK, DataImport.State.IMPORTING: STORE}
+TASKS = {
+    DataImport.State.CHECKING: CHECK,
+    DataImport.State.IMPORTING: STORE,
+    DataImport.State.DONE: UNDO,
+}
 LONGEST_WAIT = timedelta(seconds=30)  # for a worker to begin, before the message counts as lost
 LONGEST_DRAFT = timedelta(days=30)
 State = DataImport.State
@@ -41,6 +46,11 @@ def check_work(import_id: int) -> None:
 def store_work(import_id: int) -> None:
     """Write an import, all of it or nothing; a second message for it finds nothing to do."""
     _work(import_id, State.IMPORTING, State.CHECKED, _store)
+
+
+def undo_work(import_id: int) -> None:
+    """Take a large import back; a second message for it finds nothing to do."""
+    _work(import_id, State.DONE, State.DONE, _undo)
 
 
 def imports_sweep() -> None:
@@ -61,12 +71,13 @@ def imports_sweep() -> None:
 
 def _work(import_id: int, state: str, back: str, work: Callable[[DataImport, ImportKind], None]) -> None:
     """Do the work of a state under the import's lock; where it cannot be done, go back and say why."""
-    row = DataImport.objects.select_related("by").filter(pk=import_id, state=state).first()
+    wanted = DataImport.objects.at_work().filter(pk=import_id, state=state)
+    row = wanted.select_related("by").first()
     if row is None:
         return
     with import_lock(row) as free:
         # NB: the worker before may have finished between the two reads.
-        if not free or not DataImport.objects.filter(pk=import_id, state=state).exists():
+        if not free or not wanted.exists():
             return
         error = ""
         try:
@@ -193,6 +204,27 @@ def _write(row: DataImport, kind: ImportKind, watch: WorkerWatch) -> None:
             locked.state, locked.finished_at, locked.error = State.DONE, timezone.now(), ""
             locked.result = result_json(result)
             locked.save()
+
+
+def _undo(row: DataImport, kind: ImportKind) -> None:
+    by = User.objects.get(pk=row.options[DataImport.UNDOING])
+    watch = WorkerWatch(row, tolerant=False)
+    watch.stoppable = False
+    watch.begin("removing", row.rows.count())
+    try:
+        if not kind.batches:
+            undo(row=row, by=by)
+            return
+        if refusal := undo_refusal(row):
+            raise InputProblem(refusal)
+        for removed in rows_removed(row):
+            watch.advance(removed)
+        with transaction.atomic():
+            undone(row=row, by=by)
+    except InputProblem as problem:
+        row.options.pop(DataImport.UNDOING)
+        row.save(update_fields=["options"])
+        raise InputProblem(f"Not undone. {plain_message(problem)}") from None
 
 
 def _take_back(row: DataImport, watch: WorkerWatch) -> None:
