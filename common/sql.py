@@ -1,6 +1,6 @@
 """SQL of our own: rows from a query or from a file, and one moment of the database to read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,7 +49,9 @@ def insert_rows(model: type[models.Model], fields: Sequence[str], rows: Iterable
     marks = ", ".join(["%s"] * len(columns))
     # NB: table and columns are our own, values are parameters.
     statement = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"  # noqa: S608
-    prepare = [(_as_it_is(column), column.get_db_prep_save) for column in columns]
+    prepare: list[tuple[Any, Callable[..., Any]]] = [
+        (_as_it_is(column), column.get_db_prep_save) for column in columns
+    ]
     with connection.cursor() as cursor:
         for batch in in_batches(rows, ROWS_AT_ONCE):
             cursor.executemany(

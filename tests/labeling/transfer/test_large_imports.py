@@ -146,7 +146,7 @@ def test_a_large_import_is_undone_by_a_worker_with_progress(
     page = lead.page(row)
     assert "Undoing" in page and "Cancel" not in page
     undo_work(row.pk)
-    row.refresh_from_db()
+    row = DataImport.objects.get()
     assert (row.state, row.undone_by_id, row.error) == ("undone", row.by_id, "")
     assert not row.undoing and not Chat.objects.exists() and not ImportedRow.objects.exists()
     assert AuditEvent.objects.get(verb="import undone").detail["created"] == 5
