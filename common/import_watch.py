@@ -1,7 +1,8 @@
 """What an import tells while it runs: progress, problems, the rows that it writes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,6 +14,16 @@ class ImportWatch:
 
     # Whether problems are collected: whatever takes long for one problem is then left out of its message.
     tolerant = False
+    # Whether the import writes in batches of its own, which whoever watches takes back if it fails.
+    in_batches = False
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Write what belongs together: a transaction, where the import writes in batches."""
+        return nullcontext()
+
+    def own(self, model: type[Any]) -> AbstractSet[int]:
+        """Return the ids of the rows that this import had created before it was interrupted."""
+        return frozenset()
 
     def advance(self, done: int) -> None:
         """Note that so many further lines are done; may raise to stop the import."""

@@ -36,6 +36,7 @@ class ImportKind:
     check : reports problems to the watch and writes nothing; without it, a trial of `store` finds them.
     trial : whether a trial of `store`, which is rolled back, follows `check`.
     wide : whether a column may hold the answers to one criterion.
+    batches : whether `store` writes in batches of its watch, so that others can write in between.
     derived : models, as "app.model", whose rows the workspace derives from what was created, with the fields
         by which they are still as derived; they go with it when it is undone.
     examples : lines of the template.
@@ -51,5 +52,6 @@ class ImportKind:
     check: Callable[[Path, Options], ImportResult] | None = None
     trial: bool = True
     wide: bool = False
+    batches: bool = False
     derived: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()

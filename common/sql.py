@@ -1,6 +1,6 @@
 """SQL of our own: rows from a query or from a file, and one moment of the database to read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,14 +49,17 @@ def insert_rows(model: type[models.Model], fields: Sequence[str], rows: Iterable
     marks = ", ".join(["%s"] * len(columns))
     # NB: table and columns are our own, values are parameters.
     statement = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"  # noqa: S608
+    prepare: list[tuple[Any, Callable[..., Any]]] = [
+        (_as_it_is(column), column.get_db_prep_save) for column in columns
+    ]
     with connection.cursor() as cursor:
         for batch in in_batches(rows, ROWS_AT_ONCE):
             cursor.executemany(
                 statement,
                 [
                     [
-                        column.get_db_prep_save(value, connection)
-                        for column, value in zip(columns, row, strict=True)
+                        value if type(value) is own else prepared(value, connection)
+                        for (own, prepared), value in zip(prepare, row, strict=True)
                     ]
                     for row in batch
                 ],
@@ -87,6 +90,15 @@ def _field(model: type[models.Model], name: str) -> "models.Field[Any, Any]":
     field = model._meta.get_field(name)
     assert isinstance(field, models.Field)  # noqa: S101  a reverse relation has no column
     return field
+
+
+def _as_it_is(field: "models.Field[Any, Any]") -> type | None:
+    """Return the type whose values both databases take as they are: a conversion of each cell takes long."""
+    if isinstance(field, models.ForeignKey):
+        return _as_it_is(field.target_field)
+    if isinstance(field, models.CharField | models.TextField):
+        return str
+    return int if isinstance(field, models.IntegerField) else None
 
 
 def _prepared(model: type[models.Model], name: str, value: Any) -> Any:

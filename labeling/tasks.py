@@ -4,7 +4,8 @@ from functools import partial
 
 from celery import shared_task
 
-from labeling.transfer.services.work import CHECK, STORE, check_work, store_work
+from labeling.transfer.services.undo import UNDO
+from labeling.transfer.services.work import CHECK, STORE, check_work, store_work, undo_work
 
 LONGEST_SECONDS = 4 * 3600
 # The message of a lost worker comes again; a second one for the same import finds nothing to do.
@@ -21,3 +22,9 @@ def check_import(import_id: int) -> None:
 def store_import(import_id: int) -> None:
     """Write one import, all of it or nothing."""
     store_work(import_id)
+
+
+@import_task(name=UNDO)  # type: ignore[untyped-decorator]  # celery has no types
+def undo_import(import_id: int) -> None:
+    """Take one large import back."""
+    undo_work(import_id)

@@ -14,6 +14,7 @@ from common.models import InboxItem
 from labeling.jobs import core as orders
 from labeling.jobs.queries.jobs import gold_chats, jobs_with_all_labels, missing_of, team_of
 from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.imports import DataImport
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
@@ -238,6 +239,8 @@ def _round_of(
 def _check(job: LabelingJob, *, criteria: Sequence[Criterion], chats: int, team: int) -> None:
     if not chats:
         raise ValidationError({"chat_set": "The chat set is empty."})
+    if DataImport.objects.writing_to(job.chat_set.name).exists():
+        raise ValidationError({"chat_set": "An import is writing to this chat set. Wait until it ends."})
     if not criteria:
         raise ValidationError({"criteria": "Choose at least one criterion."})
     for criterion in criteria:

@@ -1,13 +1,16 @@
 """Chats, topics and chat sets."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from common.search.index import rows_with
 from common.search.words import beginnings, index_words
+from common.sql import insert_rows
 from labeling.models.people import User
 from labeling.models.rubric import Rubric
 
@@ -64,6 +67,22 @@ class ChatQuerySet(models.QuerySet["Chat"]):
         chats = super().bulk_create(objs, *args, **options)
         ChatWords.write(chat for chat in chats if chat.pk)
         return chats
+
+    @transaction.atomic
+    def insert(self, chats: "Sequence[Chat]") -> None:
+        """Create many new chats with their words: as `bulk_create`, in half the time."""
+        now = timezone.now()
+        for chat in chats:
+            chat.created_at = now
+        names = [field.attname for field in Chat._meta.concrete_fields if not field.primary_key]
+        columns = [field.name for field in Chat._meta.concrete_fields if not field.primary_key]
+        insert_rows(Chat, columns, map(attrgetter(*names), chats))
+        new = self.filter(external_id__in=[chat.external_id for chat in chats])
+        ids = dict(new.values_list("external_id", "pk"))
+        for chat in chats:
+            chat.pk = ids[chat.external_id]
+            chat._state.adding = False
+        ChatWords.write(chats)
 
     @transaction.atomic
     def bulk_update(self, objs: "Iterable[Chat]", fields: Iterable[str], *args: Any, **options: Any) -> int:
@@ -148,8 +167,9 @@ class ChatWords(models.Model):
     def write(cls, chats: Iterable[Chat]) -> None:
         """Store the words of these chats."""
         rows = [ChatWords(chat_id=chat.pk, words=words_of_chat(chat)) for chat in chats]
+        # NB: in statements as long as they may be, because SQLite writes what the index gathers after each.
         ChatWords.objects.bulk_create(
-            rows, update_conflicts=True, unique_fields=["chat"], update_fields=["words"], batch_size=200
+            rows, update_conflicts=True, unique_fields=["chat"], update_fields=["words"]
         )
 
 

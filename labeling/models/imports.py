@@ -17,11 +17,21 @@ class DataImportQuerySet(models.QuerySet["DataImport"]):
 
     def at_work(self) -> Self:
         """Return the imports that a worker checks or writes, or should."""
-        return self.filter(state__in=(DataImport.State.CHECKING, DataImport.State.IMPORTING))
+        undoing = models.Q(state=DataImport.State.DONE, options__has_key=DataImport.UNDOING)
+        return self.filter(
+            models.Q(state__in=(DataImport.State.CHECKING, DataImport.State.IMPORTING)) | undoing
+        )
+
+    def writing_to(self, chat_set: str) -> Self:
+        """Return the imports that are at work on the chats of this set."""
+        at_work = self.at_work().exclude(state=DataImport.State.CHECKING)
+        return at_work.filter(kind="chats", options__set=chat_set)
 
 
 class DataImport(models.Model):
     """One file that a lead brings, from its upload to the rows that it became."""
+
+    UNDOING = "undoing"  # the option with the id of who undoes the import, while a worker does it
 
     class State(models.TextChoices):
         DRAFT = "draft", "Columns to choose"
@@ -75,6 +85,11 @@ class DataImport(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    @property
+    def undoing(self) -> bool:
+        """Whether a worker takes the import back, or should."""
+        return self.state == self.State.DONE and self.UNDOING in self.options
 
     @property
     def folder(self) -> Path:

@@ -41,7 +41,7 @@ from labeling.transfer.services.data_imports import (
     work_cancel,
 )
 from labeling.transfer.services.importers import TOOLS
-from labeling.transfer.services.undo import undo, undo_refusal
+from labeling.transfer.services.undo import is_small, undo_refusal, undo_start
 
 RIGHT = "labeling.manage_labeling"
 IMPORTS_A_PAGE, PROBLEMS_A_PAGE = 50, 100
@@ -131,7 +131,7 @@ def import_detail(request: HttpRequest, import_id: int) -> HttpResponse:
     kind = import_kinds().get(row.kind)
     if kind is None:
         raise Http404
-    step = AT_STEP[State(row.state)]
+    step, at_work = AT_STEP[State(row.state)], False
     context: dict[str, Any] = {
         "row": row,
         "kind": kind,
@@ -148,15 +148,17 @@ def import_detail(request: HttpRequest, import_id: int) -> HttpResponse:
         context["page_obj"] = Paginator(row.problems, PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
         context["stored"] = PROBLEMS_STORED
         context["preview"] = preview_of(row, kind)
-    elif row.state in (State.CHECKING, State.IMPORTING):
+    elif at_work := row.undoing or row.state in (State.CHECKING, State.IMPORTING):
         context["progress"] = progress_of(row)
     else:
         name = row.options.get("set")
         context["chat_set"] = ChatSet.objects.filter(name=name).first() if name else None
-        context["refusal"] = undo_refusal(row) if row.state == State.DONE else ""
-    if request.headers.get("HX-Request") and row.state in (State.CHECKING, State.IMPORTING):
+        # A worker says so for a large one.
+        context["refusal"] = undo_refusal(row) if row.state == State.DONE and is_small(row) else ""
+    if request.headers.get("HX-Request") and at_work:
         return render(request, "labeling/transfer/_progress.html", context)
-    response = render(request, f"labeling/transfer/{PAGES[State(row.state)]}.html", context)
+    page = "work" if at_work else PAGES[State(row.state)]
+    response = render(request, f"labeling/transfer/{page}.html", context)
     if request.headers.get("HX-Request"):
         response["HX-Refresh"] = "true"
     return response
@@ -242,11 +244,12 @@ def import_undo(request: HttpRequest, import_id: int) -> HttpResponse:
     """Take back what an import wrote."""
     row = get_object_or_404(DataImport, pk=import_id)
     try:
-        undo(row=row, by=_user(request))
+        done = undo_start(row=row, by=_user(request))
     except InputProblem as problem:
         messages.error(request, f"Not undone. {problem}")
     else:
-        messages.success(request, f"The import of {row.file_name} is undone.")
+        if done:
+            messages.success(request, f"The import of {row.file_name} is undone.")
     return redirect("labeling:import_detail", import_id)
 
 

@@ -23,6 +23,7 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit
 from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.imports import DataImport
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 
@@ -72,6 +73,8 @@ def run_start(
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
     _endpoint_check(judge, run.mode, endpoint)
+    if DataImport.objects.writing_to(chat_set.name).exists():
+        raise RunRefused(f"an import is writing to the set {chat_set.name!r}: wait until it ends")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)

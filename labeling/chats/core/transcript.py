@@ -1,6 +1,5 @@
 """A chat from a file: validated, counted and hashed."""
 
-import functools
 import hashlib
 import json
 import re
@@ -18,6 +17,7 @@ from common.jsonl import KEY_LIMIT, Fields, Ignored, iso
 MAX_CHARACTERS = 1_000_000
 MAX_MESSAGES = 5_000
 SHORT_LIMIT = 80
+MOST_CODES = 1 << 16
 ROLES = ("user", "assistant", "system", "tool")
 SPLITS = ("train", "dev", "holdout")
 CHAT_FIELDS = frozenset(
@@ -26,6 +26,8 @@ CHAT_FIELDS = frozenset(
 MESSAGE_FIELDS = frozenset(("role", "content", "created_at"))
 
 _WORD = re.compile(r"\w+")
+# What finds the same words in plain text, twice as fast.
+_PLAIN_SIGNS = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 _Words = npt.NDArray[np.uint64]
 
 
@@ -178,18 +180,27 @@ def near_hash(texts: Sequence[str]) -> int | None:
     >>> near_hash(["Where is my order?"]) == near_hash(["where is", "my order"])
     True
     """
-    words = _WORD.findall(" ".join(texts).lower())
+    text = " ".join(texts).lower()
+    words = text.translate(_PLAIN_SIGNS).split() if text.isascii() else _WORD.findall(text)
     if not words:
         return None
-    codes = np.fromiter(map(_code, words), np.uint64, len(words))
+    codes = np.fromiter(map(_CODES.__getitem__, words), np.uint64, len(words))
     bits = np.unpackbits(_mixed(_shingles(codes)).astype("<u8").view(np.uint8)).reshape(-1, 64)
     votes = np.ones(len(bits), np.float32) @ bits.astype(np.float32)  # exact below 2**24 shingles, and fast
     return int(np.packbits(2 * votes > len(bits)).view("<i8")[0])
 
 
-@functools.lru_cache(maxsize=1 << 16)
-def _code(word: str) -> int:
-    return zlib.crc32(word.encode())
+class _Codes(dict[str, int]):
+    """The codes of the words met last: half the time of an lru_cache, which keeps an order, too."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= MOST_CODES:
+            self.clear()
+        self[word] = code = zlib.crc32(word.encode())
+        return code
+
+
+_CODES = _Codes()
 
 
 def _shingles(codes: _Words) -> _Words:

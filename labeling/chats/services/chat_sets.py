@@ -7,12 +7,14 @@ from django.db.models import Count, Max
 from common.import_watch import import_watch
 from common.jsonl import in_batches
 from common.problems import InputProblem, shown
+from common.sql import insert_rows
 from labeling.chats.core.splits import Candidate, splits_of
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.rubric import Rubric
 
 NAME_LIMIT = 120
 AT_ONCE = 1000
+SPLITS_AT_ONCE = 200
 
 
 # A sample is drawn, so no file makes one.
@@ -74,6 +76,10 @@ class MembersImport:
         members = ChatSetMember.objects.filter(chat_set=chat_set)
         self._next = self._first = (members.aggregate(last=Max("position"))["last"] or 0) + 1
         self._given: set[int] = set()  # chats that were added with a split in the line
+        self._own = import_watch().own(ChatSetMember)  # added before this import was interrupted
+        # NB: nobody without the right to holdout chats may see a chat before its split is known.
+        undecided = Split.HOLDOUT if import_watch().in_batches else Split.DEV
+        self._fallback = undecided if len(proportions) > 1 else next(iter(proportions), Split.DEV)
 
     def add(self, chats: Mapping[int, str | None]) -> set[int]:
         """Add chats (id → the split in the line, in order); return the ids of those whose split changed."""
@@ -84,7 +90,9 @@ class MembersImport:
         }
         self._create({pk: split for pk, split in chats.items() if pk not in known})
         self._given.update(pk for pk, split in chats.items() if split)
-        self.kept += sum(1 for pk, split in chats.items() if pk in known and not split)
+        own = sum(1 for member in known.values() if member.pk in self._own)
+        self.added += own
+        self.kept += sum(1 for pk, split in chats.items() if pk in known and not split) - own
         moved = {pk for pk, split in chats.items() if split and pk in known and known[pk].split != split}
         watch = import_watch()
         for pk in moved:
@@ -94,12 +102,15 @@ class MembersImport:
         return moved
 
     def _create(self, chats: Mapping[int, str | None]) -> None:
-        fallback = next(iter(self.proportions), Split.DEV) if len(self.proportions) == 1 else Split.DEV
-        rows = ChatSetMember.objects.bulk_create(
-            ChatSetMember(chat_set=self.chat_set, chat_id=pk, split=split or fallback, position=position)
+        names = ("chat_set", "chat", "split", "position", "stratum", "inclusion_probability")
+        rows = (
+            (self.chat_set.pk, pk, split or self._fallback, position, "", None)
             for position, (pk, split) in enumerate(chats.items(), self._next)
         )
-        import_watch().created(rows)
+        insert_rows(ChatSetMember, names, rows)
+        if chats:
+            new = ChatSetMember.objects.filter(chat_set=self.chat_set, position__gte=self._next)
+            import_watch().created(new.only("pk"))
         self._next += len(chats)
         self.added += len(chats)
 
@@ -122,15 +133,16 @@ class MembersImport:
         pks: dict[str, int] = {}
         for row in rows.values_list(*columns).iterator():
             pk, chat, position, split, external_id, content, near, cluster = row
-            decided = position < self._first or chat in self._given
+            decided = chat in self._given or (position < self._first and pk not in self._own)
             candidates.append(Candidate(external_id, content, near, split if decided else "", cluster))
             pks[external_id] = pk
         by_split: dict[str, list[int]] = {}
         for external_id, split in splits_of(candidates, self.proportions).items():
             by_split.setdefault(split, []).append(pks[external_id])
         for split, splits in by_split.items():
-            for batch in in_batches(splits, AT_ONCE):
-                ChatSetMember.objects.filter(pk__in=batch).update(split=split)
+            for batch in in_batches(splits, SPLITS_AT_ONCE):
+                with import_watch().batch():
+                    ChatSetMember.objects.filter(pk__in=batch).update(split=split)
 
     def divided_clusters(self) -> int:
         """Count the clusters of the set with chats in more than one split."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from labeling.models.chats import Chat, Split, Topic
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit_import
 
-CHATS_AT_ONCE = 1000
-CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
+# Chats and characters at once: a chunk of long chats must not fill the memory.
+CHUNK = (1000, 8_000_000)
+# In a transaction of its own: raters who save wait for it on SQLite.
+BATCH = (100, 250_000)
 _GROUPING = ("topic_id", "experiment", "variant", "cluster")
 _FIELDS = (*_GROUPING, "started_at", "metadata")
 _UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata"]
@@ -27,7 +30,6 @@ _UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata
 Line = tuple[int, Transcript]
 
 
-@transaction.atomic
 def chats_import(
     *,
     path: Path,
@@ -49,29 +51,34 @@ def chats_import(
     cluster_key : key of the metadata that names each chat's cluster.
     origin : origin of the new chats.
 
-    Raises ImportProblem or InputProblem; no data is written then.
+    Raises ImportProblem or InputProblem; no data is written then, unless the import's watch lets it write in
+    batches: then the watch takes them back.
     """
     if not set_name and (split or rubric_name or kind):
         raise InputProblem(f"{'--split' if split else '--rubric' if rubric_name else '--kind'} needs --set")
     proportions = proportions_of(split or Split.DEV)
-    members = None
-    if set_name:
-        members = MembersImport(
-            chat_set_ensure(name=set_name, rubric_name=rubric_name, kind=kind), proportions
-        )
-    importer = _ChatsImport(path, origin, members, cluster_key)
     watch = import_watch()
-    for chunk in _chunks(read_records(path, importer.parse)):
-        importer.store(chunk)
-        watch.advance(len(chunk))
-    if cluster_key and not importer.clustered:
-        raise InputProblem(f"--cluster-key: no chat of the file has metadata.{shown(cluster_key)}")
-    if members is not None:
-        members.finish()
-    if importer.regrouped:  # intervals of labelled criteria count clusters, so they must be computed anew
-        Criterion.objects.filter(labels_seq__gt=0).update(labels_seq=F("labels_seq") + 1)
-    result = importer.result(split_asked=bool(split))
-    audit_import(what="chats", path=path, result=result, obj=members.chat_set if members else None)
+    with nullcontext() if watch.in_batches else transaction.atomic():
+        members = None
+        if set_name:
+            with watch.batch():
+                chat_set = chat_set_ensure(name=set_name, rubric_name=rubric_name, kind=kind)
+            members = MembersImport(chat_set, proportions)
+        importer = _ChatsImport(path, origin, members, cluster_key)
+        limits = BATCH if watch.in_batches else CHUNK
+        for chunk in _chunks(read_records(path, importer.parse), *limits):
+            with watch.batch():
+                importer.store(chunk)
+            watch.advance(len(chunk))
+        if cluster_key and not importer.clustered:
+            raise InputProblem(f"--cluster-key: no chat of the file has metadata.{shown(cluster_key)}")
+        if members is not None:
+            members.finish()
+        result = importer.result(split_asked=bool(split))
+        with watch.batch():
+            if importer.regrouped:  # intervals of labelled criteria count clusters: they are computed anew
+                Criterion.objects.filter(labels_seq__gt=0).update(labels_seq=F("labels_seq") + 1)
+            audit_import(what="chats", path=path, result=result, obj=members.chat_set if members else None)
     return result
 
 
@@ -83,19 +90,19 @@ def chats_check(*, path: Path, into_set: bool) -> ImportResult:
     """
     importer = _ChatsImport(path, Chat.Origin.IMPORT, None, "", keeps_splits=into_set)
     watch, seen = import_watch(), dict[str, bytes]()
-    for chunk in _chunks(read_records(path, importer.parse)):
+    for chunk in _chunks(read_records(path, importer.parse), *CHUNK):
         importer.check(chunk, seen)
         watch.advance(len(chunk))
     return importer.result(split_asked=False)
 
 
-def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
+def _chunks(lines: Iterator[Line], most: int, most_characters: int) -> Iterator[list[Line]]:
     chunk: list[Line] = []
     characters = 0
     for line in lines:
         chunk.append(line)
         characters += line[1].char_count
-        if len(chunk) == CHATS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
+        if len(chunk) == most or characters >= most_characters:
             yield chunk
             chunk, characters = [], 0
     if chunk:
@@ -128,6 +135,7 @@ class _ChatsImport:
         self.counts: Counter[str] = Counter()
         self.topics: dict[str, Topic] = {}
         self.regrouped = False
+        self.own = set(import_watch().own(Chat))  # written before this import was interrupted
 
     def parse(self, fields: Fields) -> Transcript:
         transcript = transcript_of(fields, self.ignored, cluster_key=self.cluster_key)
@@ -158,12 +166,15 @@ class _ChatsImport:
                 was = {name: getattr(chat, name) for name in _FIELDS}
                 changed = self._apply(chat, transcript)
                 outcomes[number] = "updated" if changed else "unchanged"
+                if chat.pk in self.own:
+                    self.own.remove(chat.pk)
+                    outcomes[number] = "created"
                 if changed and key in known:
                     updated[key] = chat
                     before.setdefault(key, was)
                     self.regrouped |= "cluster" in changed
             accepted.append((number, transcript))
-        Chat.objects.bulk_create(new.values())
+        Chat.objects.insert(list(new.values()))
         Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
         self._tell(new, updated, before)
         self._join(accepted, known | new, outcomes)

@@ -2,6 +2,7 @@
 
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,11 @@ SMALL = 1 << 20  # a small entry may be packed as tightly as it likes
 MAX_NAME = 1000
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = "xl/workbook.xml"
+# What openpyxl and zipfile raise for files that somebody has damaged or forged.
+_DAMAGE = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError, RuntimeError),
+    *(InvalidFileException, OSError, EOFError, zipfile.BadZipFile, zlib.error),
+)
 _LEFT_OUT = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 
 
@@ -49,7 +55,7 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]
     file = path.open("rb")  # NB: openpyxl would judge a path by its ending
     try:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (InvalidFileException, KeyError, ValueError, OSError, zipfile.BadZipFile, SyntaxError) as error:
+    except _DAMAGE as error:
         file.close()
         raise FieldProblem("", f"The workbook cannot be read ({type(error).__name__})") from error
     try:
@@ -68,7 +74,7 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | FieldProblem]
                 yield number, row_of(header, values)
             if header:
                 return
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, SyntaxError) as error:
+    except _DAMAGE as error:
         if isinstance(error, FieldProblem):
             raise
         raise FieldProblem("", f"The workbook is damaged ({type(error).__name__})") from error
@@ -104,7 +110,7 @@ def _article(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> dict[str, Any]
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         return FieldProblem(name, "is not UTF-8")
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError) as error:
         return FieldProblem(name, f"cannot be unpacked ({type(error).__name__})")
     if "\x00" in text:
         return FieldProblem(name, "holds a NUL character: is this a binary file?")

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ FORMATS = {"csv": "CSV", "xlsx": "Excel", "jsonl": "JSON Lines", "json": "JSON",
 # A JSON document may hold its records in a list of one of these names.
 LISTS = ("chats", "labels", "verdicts", "criteria", "articles", "conversations", "data", "records", "items")
 csv.field_size_limit(MAX_LINE)  # of this process: a cell may hold a whole chat
+_OLD_OFFICE = bytes.fromhex("d0cf11e0a1b11ae1")
+_WRONG_BYTE = re.compile("[\udc80-\udcff]")  # as surrogateescape reads it
+_END = "\x1e"  # a line of ours after the last one of a CSV file
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -55,6 +59,10 @@ def source_of(path: Path) -> Source:
         raise FieldProblem("", "The file is empty")
     if is_archive(head):
         return Source("xlsx" if is_workbook(path) else "zip")
+    if head.startswith(_OLD_OFFICE):
+        raise FieldProblem(
+            "", "This is an old or a password-protected Office file. Save it as .xlsx without a password"
+        )
     encoding = _encoding(path, head)
     text = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
     if text.startswith(("{", "[")):
@@ -95,18 +103,19 @@ def _encoding(path: Path, head: bytes) -> str:
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name
-    if b"\x00" in head:
+    if b"\x00" in head or head.startswith(b"%PDF-"):
         raise FieldProblem(
             "", "This is no text, Excel or ZIP file. Choose a file in one of the formats above"
         )
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder, plain = codecs.getincrementaldecoder("utf-8")(), True
     with path.open("rb") as file:
         try:
             while chunk := file.read(1 << 20):
-                decoder.decode(chunk)
+                plain &= decoder.decode(chunk).isascii()
             decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return "cp1252"
+        except UnicodeDecodeError as error:
+            # One wrong byte after others that are right is damage, not another encoding.
+            return "cp1252" if plain and error.object[: error.start].isascii() else "utf-8"
     return "utf-8"
 
 
@@ -167,10 +176,18 @@ def _csv_rows(path: Path, source: Source) -> Iterator[Row]:
         with path.open("rb") as raw, _text(raw, source.encoding) as file:
             header: list[str] = []
             for number, cells in enumerate(csv.reader(_lines(file), delimiter=source.delimiter), 1):
+                if cells == [_END]:
+                    return
+                if cells and cells[-1].endswith(_END):
+                    yield number, UnreadableRest("", "has a quotation mark that is never closed")
+                    return
                 if not any(cell.strip() for cell in cells):
                     continue
                 if not header:
                     header = header_of(cells)
+                    continue
+                if any(_WRONG_BYTE.search(cell) for cell in cells if not cell.isascii()):
+                    yield number, FieldProblem("", "is not UTF-8: save the file as UTF-8")
                     continue
                 yield number, row_of(header, [unguarded(cell) for cell in cells])
     except UnicodeDecodeError:
@@ -185,9 +202,12 @@ def _lines(file: TextIO) -> Iterator[str]:
         if len(line) > MAX_LINE:
             raise csv.Error(f"a line is longer than {MAX_LINE // 1024**2} MB")
         yield line
+    yield _END
 
 
 def _text(raw: BinaryIO, encoding: str) -> io.TextIOWrapper:
     # The few bytes that cp1252 leaves open must not end the import.
     errors = "replace" if encoding == "cp1252" else "strict"
+    # A wrong byte in UTF-8 is a problem of its row, and not of the thousands that are read with it.
+    errors = "surrogateescape" if encoding.startswith("utf-8") else errors
     return io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")

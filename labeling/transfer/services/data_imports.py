@@ -88,6 +88,7 @@ def mapping_save(
     Raises InputProblem where the import is not open for changes.
     """
     row = _locked(row, State.DRAFT, State.CHECKED)
+    _refuse_partly_written(row)
     kind = import_kinds()[row.kind]
     keys = {target.key for target in targets_of(kind)}
     names = {column.name for column in columns_of(row)}
@@ -166,6 +167,7 @@ def data_import_discard(*, row: DataImport) -> None:
     """Delete an import that was not written, with its file. Raises InputProblem for others."""
     with transaction.atomic():
         row = _locked(row, State.DRAFT, State.CHECKED)
+        _refuse_partly_written(row)
         folder = row.folder
         row.delete()
     shutil.rmtree(folder, ignore_errors=True)
@@ -187,6 +189,11 @@ def _locked(row: DataImport, *states: State) -> DataImport:
     if found.state not in states:
         raise InputProblem(f"This import is in another state: {found.get_state_display().lower()}.")
     return found
+
+
+def _refuse_partly_written(row: DataImport) -> None:
+    if row.rows.exists():
+        raise InputProblem("A part of this import is in use. Start it again to complete it.")
 
 
 def _receive(row: DataImport, chunks: Iterable[bytes]) -> None:

@@ -60,6 +60,7 @@ CHATS = ImportKind(
     store=_chats_store,
     check=_chats_check,
     trial=False,
+    batches=True,
     asks=frozenset({"new_set"}),
     derived={"labeling.consensus": {}},
     examples=(

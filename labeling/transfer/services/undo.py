@@ -1,6 +1,6 @@
 """Undo of an import, as long as nothing depends on what it wrote."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from django.apps import apps
@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from common.jsonl import in_batches
 from common.problems import InputProblem
+from common.queue import enqueue_row
 from labeling.consensus.services.consensus import consensus_refresh
-from labeling.models.chats import Topic
+from labeling.models.chats import Chat, Topic
 from labeling.models.imports import DataImport, ImportedRow
 from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import Rater, User
@@ -18,34 +19,84 @@ from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
 from labeling.transfer.queries.data_imports import import_kinds
 
-ROWS_AT_ONCE = 500
+UNDO = "labeling.tasks.undo_import"
+ROWS_IN_REQUEST = 4000
+ROWS_AT_ONCE = 200
 NAMED = 5
 # Rows that stay where something else uses them by now; nobody misses them otherwise.
 SHARED: tuple[type[models.Model], ...] = (Topic, Rater, Dimension)
 
 
+def undo_start(*, row: DataImport, by: User) -> bool:
+    """Take back all that an import wrote; return False where a worker will do it because it takes long.
+
+    Raises InputProblem where the import is in another state. Where something depends on it or has changed
+    since, that is raised too, or found by the worker.
+    """
+    if is_small(row):
+        undo(row=row, by=by)
+        return True
+    with transaction.atomic():
+        row = _done(row)
+        row.options |= {DataImport.UNDOING: by.pk}
+        row.error = ""
+        row.save(update_fields=["options", "error"])
+    enqueue_row(UNDO, DataImport.objects.all(), row.pk)
+    return False
+
+
 @transaction.atomic
 def undo(*, row: DataImport, by: User) -> None:
-    """Take back all that an import wrote, and log it.
+    """Take back all that an import wrote in one transaction, and log it.
 
     Raises InputProblem, with the reason, where something depends on it or has changed since.
     """
-    row = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    if row.state != DataImport.State.DONE:
-        raise InputProblem(f"This import is in another state: {row.get_state_display().lower()}.")
+    row = _done(row)
     if refusal := undo_refusal(row):
         raise InputProblem(refusal)
     labels = _touched_labels(row)
-    _restore(row)
-    for model in _models(row):
-        _delete(row, model)
+    for _ in rows_removed(row):
+        pass
     for criterion, chats in labels.items():
         consensus_refresh(criterion_ids=[criterion], chat_ids=chats)
+    undone(row=row, by=by)
+
+
+def is_small(row: DataImport) -> bool:
+    """Return whether a request has the time to look at all that an import wrote."""
+    return not row.rows.all()[ROWS_IN_REQUEST : ROWS_IN_REQUEST + 1].exists()
+
+
+def _done(row: DataImport) -> DataImport:
+    row = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if row.state != DataImport.State.DONE:
+        raise InputProblem(f"This import is in another state: {row.get_state_display().lower()}.")
+    return row
+
+
+def undone(*, row: DataImport, by: User) -> None:
+    """Note and log that nothing is left of an import."""
     counts = {name: row.result.get(name, 0) for name in ("created", "updated")}
     audit(actor=by, verb="import undone", obj=row, kind=row.kind, file=row.file_name, **counts)
-    row.rows.all().delete()
+    row.options.pop(DataImport.UNDOING, None)
     row.state, row.undone_at, row.undone_by = DataImport.State.UNDONE, timezone.now(), by
     row.save()
+
+
+def rows_removed(row: DataImport) -> Iterator[int]:
+    """Take back what an import wrote, in transactions that others can write between; yield rows of each."""
+    while changed := list(row.rows.filter(before__isnull=False).order_by("pk")[:ROWS_AT_ONCE]):
+        with transaction.atomic():
+            _restore(row, [one.pk for one in changed])
+            row.rows.filter(pk__in=[one.pk for one in changed]).delete()
+        yield len(changed)
+    for model in _models(row):
+        created = row.rows.filter(model=model._meta.label_lower, before__isnull=True).order_by("-pk")
+        while kept := dict(created.values_list("pk", "object_id")[:ROWS_AT_ONCE]):
+            with transaction.atomic():
+                _delete(row, model, list(kept.values()))
+                row.rows.filter(pk__in=kept).delete()
+            yield len(kept)
 
 
 def undo_refusal(row: DataImport) -> str:
@@ -139,13 +190,22 @@ def _kept(row: DataImport, **filters: Any) -> Iterator[tuple[ImportedRow, models
         model = apps.get_model(name)
         rows = row.rows.filter(model=name, **filters).order_by("pk")
         for batch in in_batches(rows.iterator(), ROWS_AT_ONCE):
-            things = model._default_manager.in_bulk([one.object_id for one in batch])
+            # NB: not the messages of thousands of chats, which nobody needs here.
+            fields = {field for one in batch for field in {**(one.after or {}), **(one.before or {})}}
+            things = (model._default_manager.only(*_shown_by(model), *fields)).in_bulk(
+                [one.object_id for one in batch]
+            )
             yield from ((one, things.get(one.object_id)) for one in batch)
 
 
-def _restore(row: DataImport) -> None:
+def _shown_by(model: type[models.Model]) -> Sequence[str]:
+    """Return the fields that name a row of this model."""
+    return ("external_id",) if model is Chat else [field.attname for field in model._meta.concrete_fields]
+
+
+def _restore(row: DataImport, changed: Sequence[int]) -> None:
     """Give changed rows what they held before."""
-    for kept, thing in _kept(row, before__isnull=False):
+    for kept, thing in _kept(row, pk__in=changed):
         if thing is None or kept.before is None:
             continue
         fields = {name: cast("models.Field[Any, Any]", thing._meta.get_field(name)) for name in kept.before}
@@ -156,11 +216,11 @@ def _restore(row: DataImport) -> None:
         thing.save(update_fields=[field.name for field in fields.values()])
 
 
-def _delete(row: DataImport, model: type[models.Model]) -> None:
-    rows = model._default_manager.filter(pk__in=_created(row, model))
+def _delete(row: DataImport, model: type[models.Model], ids: Sequence[int]) -> None:
+    rows = model._default_manager.filter(pk__in=ids)
     for relation in _relations(model):
         other = relation.related_model
-        users = other._default_manager.filter(**{f"{relation.field.name}__in": _created(row, model)})
+        users = other._default_manager.filter(**{f"{relation.field.name}__in": ids})
         if relation.on_delete is models.CASCADE or (model not in SHARED and _derived(row, other) is not None):
             users.delete()
         elif model in SHARED:

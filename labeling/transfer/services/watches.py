@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 
 from common.import_watch import ImportWatch
 from common.problems import ImportProblem
+from common.sql import insert_rows
 from labeling.models.imports import PROBLEMS_STORED, DataImport, ImportedRow
 
 ROWS_AT_ONCE = 2000
@@ -43,19 +44,42 @@ class WorkerWatch(ImportWatch):
 
     Parameters
     ----------
+    in_batches : each batch is a transaction, so that others can write between two.
     places : the number of the row in the file of each line.
     tolerant : collect problems and leave their lines out, instead of stopping.
     """
 
-    def __init__(self, row: DataImport, *, tolerant: bool, records: bool = True) -> None:
-        self.row, self.tolerant, self.records = row, tolerant, records
+    def __init__(
+        self, row: DataImport, *, tolerant: bool, records: bool = True, in_batches: bool = False
+    ) -> None:
+        self.row, self.tolerant, self.records, self.in_batches = row, tolerant, records, in_batches
         self.places: Sequence[int] = ()
         self.phase, self.done, self.total = "reading", 0, 0
         self.began, self.told = time.time(), 0.0
         self.problems: dict[tuple[int, str, str], None] = {}
         self.seen: set[int] = set()
         self.unreadable = False
+        self.stoppable = True
         self.pending: list[ImportedRow] = []
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Write rows and what is kept of them in one transaction, where the import writes in batches."""
+        if not self.in_batches:
+            yield
+            return
+        try:
+            with transaction.atomic():
+                yield
+                self.flush()
+        finally:
+            self.pending = []
+
+    def own(self, model: type[models.Model]) -> frozenset[int]:
+        """Return the ids of the rows that a worker before had created."""
+        name = model._meta.label_lower
+        rows = self.row.rows.filter(model=name, before__isnull=True) if self.in_batches else None
+        return frozenset(rows.values_list("object_id", flat=True)) if rows is not None else frozenset()
 
     @property
     def count(self) -> int:
@@ -73,7 +97,7 @@ class WorkerWatch(ImportWatch):
         if time.monotonic() - self.told < SECONDS_BETWEEN:
             return
         self.told = time.monotonic()
-        if (self.row.folder / "cancel").exists():
+        if self.stoppable and (self.row.folder / "cancel").exists():
             raise ImportCancelled
         data = {"phase": self.phase, "done": self.done, "total": self.total, "began": self.began}
         draft = self.row.folder / "progress.part"
@@ -121,7 +145,9 @@ class WorkerWatch(ImportWatch):
 
     def flush(self) -> None:
         """Store what is kept, in the transaction of the import."""
-        ImportedRow.objects.bulk_create(self.pending)
+        names = ("data_import", "model", "object_id", "before", "after")
+        kept = ((self.row.pk, one.model, one.object_id, one.before, one.after) for one in self.pending)
+        insert_rows(ImportedRow, names, kept)
         self.pending = []
 
     def stored_problems(self) -> list[dict[str, Any]]:

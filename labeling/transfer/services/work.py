@@ -5,6 +5,7 @@ import logging
 import shutil
 from array import array
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -17,15 +18,21 @@ from common.jsonl import ImportResult
 from common.problems import FieldProblem, ImportProblem, InputProblem
 from common.queue import enqueue_row
 from labeling.models.imports import DataImport
+from labeling.models.people import User
 from labeling.people.services.audit import acting
 from labeling.transfer.core.records import UnreadableRest
 from labeling.transfer.queries.data_imports import import_kinds, import_lines, source_rows
+from labeling.transfer.services.undo import UNDO, rows_removed, undo, undo_refusal, undone
 from labeling.transfer.services.watches import ImportCancelled, WorkerWatch, import_lock
 
 log = logging.getLogger(__name__)
 
 CHECK, STORE = "labeling.tasks.check_import", "labeling.tasks.store_import"
-TASKS = {DataImport.State.CHECKING: CHECK, DataImport.State.IMPORTING: STORE}
+TASKS = {
+    DataImport.State.CHECKING: CHECK,
+    DataImport.State.IMPORTING: STORE,
+    DataImport.State.DONE: UNDO,
+}
 LONGEST_WAIT = timedelta(seconds=30)  # for a worker to begin, before the message counts as lost
 LONGEST_DRAFT = timedelta(days=30)
 State = DataImport.State
@@ -37,8 +44,13 @@ def check_work(import_id: int) -> None:
 
 
 def store_work(import_id: int) -> None:
-    """Write an import in one transaction; a second message for it finds nothing to do."""
+    """Write an import, all of it or nothing; a second message for it finds nothing to do."""
     _work(import_id, State.IMPORTING, State.CHECKED, _store)
+
+
+def undo_work(import_id: int) -> None:
+    """Take a large import back; a second message for it finds nothing to do."""
+    _work(import_id, State.DONE, State.DONE, _undo)
 
 
 def imports_sweep() -> None:
@@ -59,12 +71,13 @@ def imports_sweep() -> None:
 
 def _work(import_id: int, state: str, back: str, work: Callable[[DataImport, ImportKind], None]) -> None:
     """Do the work of a state under the import's lock; where it cannot be done, go back and say why."""
-    row = DataImport.objects.select_related("by").filter(pk=import_id, state=state).first()
+    wanted = DataImport.objects.at_work().filter(pk=import_id, state=state)
+    row = wanted.select_related("by").first()
     if row is None:
         return
     with import_lock(row) as free:
         # NB: the worker before may have finished between the two reads.
-        if not free or not DataImport.objects.filter(pk=import_id, state=state).exists():
+        if not free or not wanted.exists():
             return
         error = ""
         try:
@@ -157,30 +170,74 @@ def _write_lines(row: DataImport, kind: ImportKind, watch: WorkerWatch) -> int:
 
 
 def _store(row: DataImport, kind: ImportKind) -> None:
-    skips = bool(row.options.get("skip"))
-    watch = WorkerWatch(row, tolerant=skips)
+    watch = WorkerWatch(row, tolerant=bool(row.options.get("skip")), in_batches=kind.batches)
     if (row.folder / "places").exists():
         places = array("Q")
         places.frombytes((row.folder / "places").read_bytes())
         watch.places = places
     watch.begin("importing", row.lines)
     try:
-        with transaction.atomic(), watched(watch), acting(row.by):
+        with watched(watch), acting(row.by):
+            _write(row, kind, watch)
+    except Exception as error:
+        if kind.batches:
+            _take_back(row, watch)
+        if not isinstance(error, ImportProblem):
+            raise
+        place = watch.number_of(error)
+        where = f"In row {place}: " if place else ""
+        raise InputProblem(
+            f"{where}{plain_message(error)}. Nothing was written; check the file again."
+        ) from None
+    shutil.rmtree(row.lines_path.parent, ignore_errors=True)
+
+
+def _write(row: DataImport, kind: ImportKind, watch: WorkerWatch) -> None:
+    """Write the rows and, in the same or the last transaction, that they are written."""
+    with nullcontext() if kind.batches else transaction.atomic():
+        result = kind.store(row.lines_path, row.options)
+        with transaction.atomic():
             locked = DataImport.objects.select_for_update(of=("self",)).get(pk=row.pk)
             if locked.state != State.IMPORTING:
-                return
-            result = kind.store(row.lines_path, row.options)
+                raise ImportCancelled
             watch.flush()
             locked.state, locked.finished_at, locked.error = State.DONE, timezone.now(), ""
             locked.result = result_json(result)
             locked.save()
-    except ImportProblem as problem:
-        place = watch.number_of(problem)
-        where = f"In row {place}: " if place else ""
+
+
+def _undo(row: DataImport, kind: ImportKind) -> None:
+    by = User.objects.get(pk=row.options[DataImport.UNDOING])
+    watch = WorkerWatch(row, tolerant=False)
+    watch.stoppable = False
+    watch.begin("removing", row.rows.count())
+    try:
+        if not kind.batches:
+            undo(row=row, by=by)
+            return
+        if refusal := undo_refusal(row):
+            raise InputProblem(refusal)
+        for removed in rows_removed(row):
+            watch.advance(removed)
+        with transaction.atomic():
+            undone(row=row, by=by)
+    except InputProblem as problem:
+        row.options.pop(DataImport.UNDOING)
+        row.save(update_fields=["options"])
+        raise InputProblem(f"Not undone. {plain_message(problem)}") from None
+
+
+def _take_back(row: DataImport, watch: WorkerWatch) -> None:
+    """Remove what a failed import had written; raise InputProblem where some of it must stay."""
+    watch.stoppable = False
+    watch.begin("removing", row.rows.count())
+    if refusal := undo_refusal(row):
         raise InputProblem(
-            f"{where}{plain_message(problem)}. Nothing was written; check the file again."
-        ) from None
-    shutil.rmtree(row.lines_path.parent, ignore_errors=True)
+            f"The import stopped, and the chats before that are in the workspace: {refusal} "
+            "Start it again to complete it."
+        )
+    for removed in rows_removed(row):
+        watch.advance(removed)
 
 
 def result_json(result: ImportResult) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_one_id_twice_in_a_file_is_one_chat_or_refused(path: Path) -> None:
 
 
 def test_chunks_do_not_change_the_outcome(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chats_service, "CHATS_AT_ONCE", 2)
+    monkeypatch.setattr(chats_service, "CHUNK", (2, 1000))
     make_rubric("polite")
     rows = [chat(f"c{n}") for n in range(5)]
     assert counts(write_jsonl(path, *rows, chat("c1", topic="late")), "--set", "calibration") == (5, 0, 1)

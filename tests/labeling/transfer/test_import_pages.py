@@ -1,8 +1,10 @@
 """Imports on pages: every format, odd columns, problems before anything is written, undo."""
 
+import io
 import json
 import os
 import stat
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +141,25 @@ def test_the_preview_shows_the_chats_and_no_row_is_written(lead: Importer) -> No
     assert Chat.objects.count() == 0
 
 
+def with_sheet(rows: str) -> bytes:
+    """A workbook with this XML in its sheet, and an entity that would grow to a megabyte."""
+    whole = zipfile.ZipFile(io.BytesIO(xlsx_file(("id", "customer"), ("a", "Hi"))))
+    files: dict[str, str | bytes] = {name: whole.read(name) for name in whole.namelist()}
+    entities = f'<!DOCTYPE x [<!ENTITY a "{"A" * 1000}"><!ENTITY b "{"&a;" * 1000}">]>' if "&" in rows else ""
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    sheet = f'<worksheet xmlns="{space}"><sheetData>{rows}</sheetData></worksheet>'
+    return zip_file(files | {"xl/worksheets/sheet1.xml": f"{entities}{sheet}"})
+
+
 BAD = {
     "csv: too many cells": (csv_file(("id", "customer"), ("a", "Hi"), ("b", "x", "y")), [3]),
+    "csv: a quotation mark that stays open": (b'id,customer\na,Hi\nb,"open\nc,Hi\n', [3]),
+    "csv: UTF-8 with one wrong byte": (
+        b"id,customer\n" + "a,Größe\n".encode() * 5000 + b"b,\xe4\n",
+        [5002],
+    ),
+    "csv: a cell of 10 MB": (csv_file(("id", "customer"), ("a", "x" * 10_000_000), ("b", "Hi")), [2]),
+    "csv: half of UTF-16": ("id,customer\na,Hi\nb,Yo\n".encode("utf-16")[:-1], [3]),
     "csv: NUL": (b"id,customer\na,Hi\nb,x\x01\x00y\n", None),
     "jsonl: broken lines": (jsonl_file(chat("a"), "{oops", chat("b"), '{"id": 1e999}'), [2, 4]),
     "jsonl: deep": (jsonl_file(chat("a"), '{"x":' + "[" * 100 + "]" * 100 + "}"), [2]),
@@ -183,6 +202,14 @@ def test_a_bad_file_lists_its_problems_and_nothing_is_written(lead: Importer, ca
         (b"", "chats", "is empty"),
         (b"\x7fELF\x00\x01binary\x00", "chats", "no text, Excel or ZIP file"),
         (b"PK\x03\x04 broken", "chats", "damaged"),
+        (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "chats", "no text, Excel or ZIP file"),
+        (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "chats", "password"),
+        (with_sheet('<row r="1"><c r="A1" t="s"><v>999</v></c></row>'), "chats", "damaged"),
+        (
+            with_sheet('<row r="1"><c r="A1" t="inlineStr"><is><t>&b;</t></is></c></row>'),
+            "chats",
+            "cannot be read",
+        ),
         (zip_file({"a.md": "# A"}), "chats", "holds knowledge"),
         (zip_file({"a.txt": "A"}), "knowledge", "no .md file"),
         (zip_file({"a.md": b"0" * 20_000_000}), "knowledge", "100 times its size"),
