@@ -87,7 +87,7 @@ def test_hostile_names_and_texts_stay_text(lead: Client, compared: Compared) -> 
 
 
 def test_an_empty_workspace_says_what_to_do_next(lead: Client) -> None:
-    assert "import_labels" in text_of(lead.get(reverse("quality:list")))
+    assert ">Open chat sets</a>" in text_of(lead.get(reverse("quality:list")))
 
 
 def test_a_set_without_labels_says_so(lead: Client, compared: Compared) -> None:

@@ -87,7 +87,7 @@ def test_the_list_says_how_far_each_job_is_who_labels_and_what_is_overdue(desk: 
 
 def test_an_empty_list_leads_to_opening_a_job(lead: Client) -> None:
     assert reverse("labeling:job_new") in page_text(lead.get(reverse("labeling:job_list")))
-    assert "import_chats" in page_text(lead.get(reverse("labeling:job_new")))
+    assert reverse("labeling:import_new") in page_text(lead.get(reverse("labeling:job_new")))
 
 
 def test_labelling_is_in_the_bar_of_a_lead_and_of_nobody_else(

@@ -215,4 +215,5 @@ def test_the_pages_take_the_same_number_of_queries_at_40_and_4000_chats(
 
 def test_an_empty_workspace_says_what_to_do_next(lead_user: User) -> None:
     assert Rater.objects.count() == 0
-    assert "import_chats" in page_text(signed_in(lead_user).get(reverse("labeling:set_list")))
+    page = page_text(signed_in(lead_user).get(reverse("labeling:set_list")))
+    assert "No chat sets yet" in page and reverse("labeling:import_new") in page
