@@ -137,14 +137,25 @@ class _Rows:
             cursor.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}")
             rows = {table: f'{schema}."{table}"' for table in cls.filled()}
             for table, copy in rows.items():
-                cursor.execute(f'CREATE TABLE {copy} AS TABLE "{table}"')
+                cursor.execute(f'CREATE TABLE {copy} AS SELECT {cls.columns()[table]} FROM "{table}"')
         return cls(rows)
 
     @staticmethod
-    def filled() -> list[str]:
+    def columns() -> dict[str, str]:
+        """The columns of each table that are fields: no others can be written."""
+        return {
+            model._meta.db_table: ", ".join(
+                f'"{field.column}"' for field in model._meta.local_concrete_fields
+            )
+            for model in apps.get_models(include_auto_created=True)
+        }
+
+    @classmethod
+    def filled(cls) -> list[str]:
         """The tables with a row or more."""
-        tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
-        tests = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in sorted(tables))
+        tests = (
+            f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in sorted(cls.columns())
+        )
         with connection.cursor() as cursor:
             cursor.execute(" UNION ALL ".join(tests))
             return [table for (table,) in cursor.fetchall()]
@@ -158,7 +169,8 @@ class _Rows:
             for table in self.filled():
                 cursor.execute(f'DELETE FROM "{table}"')
             for table, copy in self.rows.items():
-                cursor.execute(f'INSERT INTO "{table}" SELECT * FROM {copy}')
+                columns = self.columns()[table]
+                cursor.execute(f'INSERT INTO "{table}" ({columns}) SELECT {columns} FROM {copy}')
 
 
 class Database:
