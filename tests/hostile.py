@@ -148,6 +148,8 @@ _OURS = {
     "Report.against", "Report.split", "Report.pin", "RunChat.split", "Run.source_hash", "Judge.fingerprint",
     "ModelCall.key", "ModelCall.role", "UnitCall.role", "Verdict.sided_with", "Verdict.first_brief",
     "ApiToken.digest", "TextBlock.hash", "Certificate.signature", "Certificate.public_key",
+    "DataImport.kind", "DataImport.sha256", "SavedMapping.kind", "SavedMapping.signature",
+    "ConnectedEndpoint.preset", "ConnectedEndpoint.key", "ConnectedEndpoint.key_hint", "Invitation.digest",
 }  # fmt: skip
 _APPS = ("labeling", "evaluation", "alignment")
 

@@ -281,7 +281,8 @@ def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message
     assert (test.state, test.confirm_run) == ("cancelled", None)
     assert test.reasons == [
         "the second run of the candidate cannot be planned: "
-        f"a budget needs a price for '{MODEL}': the operator of this server can add it to the price file"
+        f"a budget needs a price for '{MODEL}': the operator of this server can add it to the price file, "
+        "a lead to an endpoint that is connected"
     ]
 
 

@@ -25,7 +25,7 @@ def test_a_lead_opens_the_link_to_the_numbers_and_prints_them(
     signed_in: Page, live_server: LiveServer, compared: Compared
 ) -> None:
     signed_in.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/")
-    signed_in.get_by_text("Export", exact=True).click()
+    signed_in.locator("summary").get_by_text("Export", exact=True).click()
     signed_in.get_by_role("button", name="Share").click()
     expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Alignment report of")
     assert faults(signed_in) == []

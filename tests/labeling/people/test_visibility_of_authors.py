@@ -20,7 +20,7 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.people.services.audit import audit
 from tests.cases import METHODS
 from tests.factories.route_calls import as_text, ask, calls, without_tokens
-from tests.routes import ROUTES
+from tests.routes import ROUTES, read_whole
 from tests.world import World, make_world, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
@@ -205,7 +205,7 @@ def heard(world: World) -> dict[str, str]:
         if is_for_authors(name) and name != "account_logout"
     }
     for url in urls:
-        ask(author, "GET", url)
+        read_whole(ask(author, "GET", url))
     for url in urls:
         with rolled_back():
             found[url] = without_times(without_tokens(as_text(ask(author, "GET", url))))

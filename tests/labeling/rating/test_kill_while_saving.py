@@ -16,11 +16,12 @@ from typing import Any
 import httpx2
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import connection, connections
 
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from lace_site.management.commands.serve import web_command
+from lace_site.settings import site_name
 from tests.factories.api_calls import label_url, signed_in
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.runs import environment
@@ -89,7 +90,8 @@ class Sent:
 
 def browser(url: str, rater: Rater) -> httpx2.Client:
     session = signed_in(user_of(rater)).cookies[settings.SESSION_COOKIE_NAME].value
-    cookies = {settings.SESSION_COOKIE_NAME: session, settings.CSRF_COOKIE_NAME: TOKEN}
+    site = site_name(connection.settings_dict)  # the server names its cookies after the database it opens
+    cookies = {f"sessionid_{site}": session, f"csrftoken_{site}": TOKEN}
     return httpx2.Client(base_url=url, cookies=cookies, headers={"X-CSRFToken": TOKEN}, timeout=30)
 
 

@@ -29,7 +29,7 @@ def fill(page: Page, n: int, key: str) -> None:
     part = page.get_by_role("group", name=f"New question {n}", exact=True)
     part.get_by_label("Question", exact=True).fill(f"Is {key} so?")
     part.get_by_label("Definition").fill(f"True when {key}.")
-    part.get_by_label("Key").fill(key)
+    part.get_by_label("Key", exact=True).fill(key)
 
 
 def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
@@ -40,7 +40,7 @@ def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
     for n, key in enumerate(("greets", "thanks"), 1):
         fill(quiet, n, key)
     quiet.get_by_role("group", name="New question 1", exact=True).get_by_label("Polite").press("Space")
-    quiet.get_by_label("Key").first.press("Enter")
+    quiet.get_by_label("Key", exact=True).first.press("Enter")
     expect(quiet.get_by_role("heading", name="What happens to Polite")).to_be_visible()
     expect(quiet.locator(".made").first).to_contain_text("36 labels and 0 adjudications carry over.")
     quiet.get_by_role("button", name="Split into 2 questions").press("Enter")
@@ -59,10 +59,10 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(quiet: Page, live_ser
         quiet.goto(live_server.url + PAGE + query)
         assert_fine(quiet, query)
     quiet.goto(live_server.url + PAGE + "?kind=replace")
-    quiet.get_by_label("Key").fill("No key")
+    quiet.get_by_label("Key", exact=True).fill("No key")
     quiet.get_by_role("button", name="Preview").click()
     assert_fine(quiet, "refused")
-    quiet.get_by_label("Key").fill("kind_and_so_on_" * 4)
+    quiet.get_by_label("Key", exact=True).fill("kind_and_so_on_" * 4)
     quiet.get_by_label("Passes when").select_option("False")
     quiet.get_by_label("Polite").check()
     quiet.get_by_role("button", name="Preview").click()
