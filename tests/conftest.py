@@ -222,8 +222,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.pure)
     elif item.location[0] in ON_BOTH_PATHS and not ONCE & {mark.name for mark in item.iter_markers()}:
         item.add_marker(pytest.mark.both)
-    # Browsers and processes may miss their deadlines on a busy machine: once more, and named as RERUN.
-    if is_browser or item.get_closest_marker("flow") or item.get_closest_marker("heavy"):
+    if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
         item.add_marker(pytest.mark.flaky(reruns=1))
     item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}{' in a browser' * is_browser}"))
 
