@@ -1,0 +1,257 @@
+"""Rates over all chats from stratified samples of judged chats, computed from sums by stratum."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import wilson
+
+Floats = NDArray[np.float64]
+
+
+class Reason(StrEnum):
+    """Why a rate, or its correction, is not available."""
+
+    NO_CHATS = "no_chats"
+    UNSAMPLED = "unsampled"
+    NO_ANSWERS = "no_answers"
+    NO_LABELS = "no_labels"
+    ONE_CLASS = "one_class"
+    TOO_FEW_LABELS = "too_few_labels"
+    UNLABELLED_GROUP = "unlabelled_group"
+    NO_BETTER_THAN_CHANCE = "no_better_than_chance"
+    TOO_WIDE = "too_wide"
+
+
+REASONS = {
+    Reason.NO_CHATS: "no chat in this period",
+    Reason.UNSAMPLED: "some topics or days have chats but none of them was judged",
+    Reason.NO_ANSWERS: "no judged chat to which this applies",
+    Reason.NO_LABELS: "no labelled chats",
+    Reason.ONE_CLASS: "needs labels that pass and labels that fail",
+    Reason.TOO_FEW_LABELS: "too few labels",
+    Reason.UNLABELLED_GROUP: "some nights' judged chats have no labels",
+    Reason.NO_BETTER_THAN_CHANCE: "the judge is no better than chance (TPR + TNR <= 1)",
+    Reason.TOO_WIDE: "not usable: the interval is wider than 0.5",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StratumSums:
+    """Sums over the sampled chats of a stratum, e.g. of one night's topic.
+
+    A chat has a answers, y of them passing. For a criterion a and y are 0 or 1; for a dimension they count its
+    applicable criteria; for the session score a is 1 and y the score. Chats of another variant, and chats to
+    which nothing applies, have a = y = 0: they count in `sampled` and `size`.
+
+    Parameters
+    ----------
+    size : N, chats of the stratum in the frame.
+    sampled : n, chats of the sample with a verdict, at most N. Unreadable verdicts are left out.
+    answers, passes : sums of a and y.
+    answers_squared, passes_squared, products : sums of a^2, y^2 and a y.
+    """
+
+    size: int
+    sampled: int
+    answers: float
+    passes: float
+    answers_squared: float
+    passes_squared: float
+    products: float
+
+    @classmethod
+    def of_counts(cls, *, size: int, sampled: int, passed: int, failed: int) -> "StratumSums":
+        """Sums of a criterion, from its counts; the other `sampled` chats are not applicable.
+
+        >>> StratumSums.of_counts(size=50, sampled=9, passed=6, failed=1).answers
+        7
+        """
+        answers = passed + failed
+        return cls(size, sampled, answers, passed, answers, passed, passed)
+
+    @classmethod
+    def of_chats(cls, *, size: int, answers: ArrayLike, passes: ArrayLike) -> "StratumSums":
+        """Sums from a and y of each sampled chat, both of shape (sampled,).
+
+        >>> StratumSums.of_chats(size=50, answers=[3, 0, 2], passes=[3, 0, 1]).products
+        11.0
+        """
+        a, y = np.asarray(answers, dtype=np.float64), np.asarray(passes, dtype=np.float64)
+        sums = (float(one.sum()) for one in (a, y, a * a, y * y, a * y))
+        return cls(size, a.size, *sums)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRate:
+    """A rate over all chats of a frame.
+
+    Parameters
+    ----------
+    estimate : in [0, 1], with its interval; its `reason` is the text of `reason`.
+    reason : why there is no estimate; None if there is one.
+    error : standard error.
+    effective : number of independent answers with the same information; infinite if every chat was judged.
+    chats : sampled chats with an answer, at most (answers, for a dimension).
+    covered : share of the frame's chats in strata with a sampled chat.
+    """
+
+    estimate: Estimate
+    reason: Reason | None = None
+    error: float | None = None
+    effective: float = 0.0
+    chats: float = 0.0
+    covered: float = 0.0
+
+    @classmethod
+    def missing(cls, reason: Reason, *, covered: float = 0.0) -> "WeightedRate":
+        """Return no estimate, for a reason."""
+        return cls(Estimate(None, reason=REASONS[reason]), reason, covered=covered)
+
+
+def weighted_rate(
+    strata: Sequence[StratumSums], *, confidence: float = 0.95, most_uncovered: float = 0.0
+) -> WeightedRate:
+    """Estimate the share of passing answers of all chats, from a stratified sample.
+
+    R = sum w y / sum w a over the sampled chats, w = N / n (Hajek). With z = y - R a its variance is
+    sum N^2 (1 - n/N) s_z^2 / n over strata, divided by (sum w a)^2. If all chats have one answer, R is the
+    Horvitz-Thompson mean.
+
+    Parameters
+    ----------
+    strata : of all nights and topics of the frame; those without chats do not count.
+    confidence : two-sided.
+    most_uncovered : largest share of chats in strata without a sampled chat at which there is an estimate. It
+        is for the other strata; the interval then allows for any rate in the missing ones.
+
+    Returns
+    -------
+    WeightedRate : Wilson's interval on R (1 - R) / variance answers, with Student's quantile. With all or
+        none passing, on the answers' effective number (Kish 1965).
+
+    Notes
+    -----
+    Horvitz & Thompson (1952), JASA 47:663; Hajek (1971); ratios and domains: Särndal, Swensson & Wretman
+    (1992), sections 5.6-5.8 and 10.3; Wilson on an effective number: Korn & Graubard (1998), Surv Methodol
+    24:193. A single sampled chat varies around the overall rate, which overstates its variance (Lumley 2004,
+    J Stat Softw 9(8), `lonely.psu="adjust"`).
+
+    Examples
+    --------
+    >>> night = [StratumSums.of_counts(size=9000, sampled=60, passed=57, failed=3),
+    ...     StratumSums.of_counts(size=1000, sampled=50, passed=30, failed=20)]
+    >>> found = weighted_rate(night)
+    >>> round(found.estimate.value, 3), round(found.error, 4)
+    (0.915, 0.0263)
+    """
+    total = sum(stratum.size for stratum in strata)
+    sampled = [stratum for stratum in strata if stratum.sampled]
+    covered = sum(stratum.size for stratum in sampled) / total if total else 0.0
+    if not total:
+        return WeightedRate.missing(Reason.NO_CHATS)
+    if not sampled or 1 - covered > most_uncovered:
+        return WeightedRate.missing(Reason.UNSAMPLED, covered=covered)
+    sums = _Sums.of(sampled)
+    if not sums.answers.any():
+        return WeightedRate.missing(Reason.NO_ANSWERS, covered=covered)
+    rate, variance = sums.rate, sums.variance
+    effective = effective_answers(rate, variance, otherwise=sums.kish)
+    interval = share_interval(rate, effective, degrees=sums.degrees, confidence=confidence)
+    if covered < 1:
+        interval = Interval(interval.low * covered, interval.high * covered + 1 - covered)
+    return WeightedRate(
+        Estimate(rate, interval),
+        None,
+        math.sqrt(variance),
+        effective,
+        float(sums.answers.sum()),
+        covered,
+    )
+
+
+def effective_answers(rate: float, variance: float, *, otherwise: float) -> float:
+    """Number of independent answers with this variance; `otherwise` if the variance says nothing.
+
+    >>> round(effective_answers(0.5, 0.0025, otherwise=80.0), 6), effective_answers(1.0, 0.0, otherwise=80.0)
+    (100.0, 80.0)
+    """
+    informative = 0 < rate < 1 and variance > 0
+    return rate * (1 - rate) / variance if informative else otherwise
+
+
+def share_interval(rate: float, effective: float, *, degrees: float, confidence: float = 0.95) -> Interval:
+    """Wilson's interval of a share on an effective number of answers above 0; a point if it is infinite.
+
+    `rate` in [0, 1]; `degrees` of freedom of the number.
+
+    >>> share_interval(0.5, math.inf, degrees=9)
+    Interval(low=0.5, high=0.5)
+    """
+    if math.isinf(effective):
+        return Interval(rate, rate)
+    interval = wilson(rate * effective, effective, confidence=confidence, degrees=degrees)
+    assert interval is not None  # noqa: S101  the number is above 0
+    return interval.holding(rate)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The sums of `StratumSums` as arrays, shape (strata,), each stratum with a sampled chat."""
+
+    size: Floats
+    sampled: Floats
+    answers: Floats
+    passes: Floats
+    answers_squared: Floats
+    passes_squared: Floats
+    products: Floats
+
+    @classmethod
+    def of(cls, strata: Sequence[StratumSums]) -> "_Sums":
+        rows = [
+            (s.size, s.sampled, s.answers, s.passes, s.answers_squared, s.passes_squared, s.products)
+            for s in strata
+        ]
+        return cls(*np.array(rows, dtype=np.float64).T)
+
+    @property
+    def weights(self) -> Floats:
+        weights: Floats = self.size / self.sampled
+        return weights
+
+    @property
+    def total(self) -> float:
+        """Estimated number of answers in the frame."""
+        return float((self.weights * self.answers).sum())
+
+    @property
+    def rate(self) -> float:
+        return min(1.0, float((self.weights * self.passes).sum()) / self.total)
+
+    @property
+    def variance(self) -> float:
+        """Of the rate, linearised."""
+        rate, n = self.rate, self.sampled
+        squares = self.passes_squared - 2 * rate * self.products + rate**2 * self.answers_squared
+        mean = np.where(n > 1, (self.passes - rate * self.answers) / n, 0.0)
+        spread = np.maximum(0.0, squares - n * mean**2) * n / np.maximum(n - 1, 1)
+        left = 1 - n / self.size
+        return float((self.weights**2 * left * spread).sum()) / self.total**2
+
+    @property
+    def kish(self) -> float:
+        """Effective number of answers if answers of different chats are independent."""
+        squares = float((self.weights**2 * (1 - self.sampled / self.size) * self.answers_squared).sum())
+        return self.total**2 / squares if squares else math.inf
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the variance: sampled chats less strata, where there are answers."""
+        present = self.answers > 0
+        return max(1.0, float(self.sampled[present].sum()) - float(present.sum()))
