@@ -12,6 +12,9 @@ from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import wilson
 
 Floats = NDArray[np.float64]
+# Chats with the spread of the whole sample that are added to each stratum's own for the interval. A large topic
+# with few judged chats has often no failing one among them, and would add nothing to the width.
+PRIOR_CHATS = 10
 
 
 class Reason(StrEnum):
@@ -95,9 +98,9 @@ class WeightedRate:
     ----------
     estimate : in [0, 1], with its interval; its `reason` is the text of `reason`.
     reason : why there is no estimate; None if there is one.
-    error : standard error.
+    error : standard error from the sampling design.
     effective : number of independent answers with the same information; infinite if every chat was judged.
-    chats : sampled chats with an answer, at most (answers, for a dimension).
+    answers : answers of the sampled chats.
     covered : share of the frame's chats in strata with a sampled chat.
     """
 
@@ -105,7 +108,7 @@ class WeightedRate:
     reason: Reason | None = None
     error: float | None = None
     effective: float = 0.0
-    chats: float = 0.0
+    answers: float = 0.0
     covered: float = 0.0
 
     @classmethod
@@ -114,9 +117,7 @@ class WeightedRate:
         return cls(Estimate(None, reason=REASONS[reason]), reason, covered=covered)
 
 
-def weighted_rate(
-    strata: Sequence[StratumSums], *, confidence: float = 0.95, most_uncovered: float = 0.0
-) -> WeightedRate:
+def weighted_rate(strata: Sequence[StratumSums], *, confidence: float = 0.95) -> WeightedRate:
     """Estimate the share of passing answers of all chats, from a stratified sample.
 
     R = sum w y / sum w a over the sampled chats, w = N / n (Hajek). With z = y - R a its variance is
@@ -127,13 +128,13 @@ def weighted_rate(
     ----------
     strata : of all nights and topics of the frame; those without chats do not count.
     confidence : two-sided.
-    most_uncovered : largest share of chats in strata without a sampled chat at which there is an estimate. It
-        is for the other strata; the interval then allows for any rate in the missing ones.
 
     Returns
     -------
-    WeightedRate : Wilson's interval on R (1 - R) / variance answers, with Student's quantile. With all or
-        none passing, on the answers' effective number (Kish 1965).
+    WeightedRate : Wilson's interval on R (1 - R) / variance answers, with Student's quantile; with all or
+        none passing on the answers' effective number (Kish 1965, Survey Sampling, 11.7). For the interval
+        s_z^2 is mixed with that of the whole sample, as if 10 more chats had shown it. No estimate, with a
+        reason, if a stratum with chats has none sampled: it may differ from the others.
 
     Notes
     -----
@@ -155,23 +156,20 @@ def weighted_rate(
     covered = sum(stratum.size for stratum in sampled) / total if total else 0.0
     if not total:
         return WeightedRate.missing(Reason.NO_CHATS)
-    if not sampled or 1 - covered > most_uncovered:
+    if covered < 1:
         return WeightedRate.missing(Reason.UNSAMPLED, covered=covered)
     sums = _Sums.of(sampled)
     if not sums.answers.any():
         return WeightedRate.missing(Reason.NO_ANSWERS, covered=covered)
-    rate, variance = sums.rate, sums.variance
-    effective = effective_answers(rate, variance, otherwise=sums.kish)
+    rate = sums.rate
+    effective = effective_answers(rate, float(sums.interval_variances.sum()), otherwise=sums.kish)
     interval = share_interval(rate, effective, degrees=sums.degrees, confidence=confidence)
-    if covered < 1:
-        interval = Interval(interval.low * covered, interval.high * covered + 1 - covered)
     return WeightedRate(
         Estimate(rate, interval),
-        None,
-        math.sqrt(variance),
-        effective,
-        float(sums.answers.sum()),
-        covered,
+        error=math.sqrt(sums.variance),
+        effective=effective,
+        answers=float(sums.answers.sum()),
+        covered=1.0,
     )
 
 
@@ -236,13 +234,39 @@ class _Sums:
 
     @property
     def variance(self) -> float:
-        """Of the rate, linearised."""
-        rate, n = self.rate, self.sampled
-        squares = self.passes_squared - 2 * rate * self.products + rate**2 * self.answers_squared
-        mean = np.where(n > 1, (self.passes - rate * self.answers) / n, 0.0)
-        spread = np.maximum(0.0, squares - n * mean**2) * n / np.maximum(n - 1, 1)
-        left = 1 - n / self.size
-        return float((self.weights**2 * left * spread).sum()) / self.total**2
+        """Of the rate, linearised; unbiased for a Horvitz-Thompson mean."""
+        single = self.sampled == 1
+        return float(self._variance(np.where(single, self._squares, self._own)).sum())
+
+    @property
+    def interval_variances(self) -> Floats:
+        """What each stratum adds to the variance, with the whole sample's spread added; shape (strata,)."""
+        overall = float((self.weights * self._squares).sum() / self.size.sum())
+        return self._variance((self._known * self._own + PRIOR_CHATS * overall) / (self._known + PRIOR_CHATS))
+
+    def _variance(self, spread: Floats) -> Floats:
+        left: Floats = 1 - self.sampled / self.size
+        return self.weights**2 * self.sampled * left * spread / self.total**2
+
+    @property
+    def _squares(self) -> Floats:
+        """Sums of z^2, shape (strata,)."""
+        rate = self.rate
+        return np.maximum(
+            0.0, self.passes_squared - 2 * rate * self.products + rate**2 * self.answers_squared
+        )
+
+    @property
+    def _own(self) -> Floats:
+        """Variance of z within each stratum; 0 where it has one sampled chat."""
+        n, means = self.sampled, (self.passes - self.rate * self.answers) / self.sampled
+        own: Floats = np.maximum(0.0, self._squares - n * means**2) / np.maximum(n - 1, 1)
+        return own
+
+    @property
+    def _known(self) -> Floats:
+        """Chats that show the spread within each stratum: those with an answer, less one."""
+        return np.maximum(0.0, np.minimum(self.answers, self.sampled) - 1)
 
     @property
     def kish(self) -> float:
@@ -252,6 +276,7 @@ class _Sums:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom of the variance: sampled chats less strata, where there are answers."""
-        present = self.answers > 0
-        return max(1.0, float(self.sampled[present].sum()) - float(present.sum()))
+        """Degrees of freedom of the interval's variance (Satterthwaite)."""
+        added = self.interval_variances
+        own = float((added**2 / (self._known + PRIOR_CHATS)).sum())
+        return max(1.0, float(added.sum()) ** 2 / own) if own else math.inf

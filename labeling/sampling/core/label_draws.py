@@ -160,9 +160,7 @@ def draw_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, se
     labelled.sort(key=lambda one: draw_key(one[1].chat, prefix=place))
     return LabelDraw(
         tuple(
-            LabelledChat(
-                chat.chat, chat.suspect, source, chances.of(chat), chat.probability * chances.audit
-            )
+            LabelledChat(chat.chat, chat.suspect, source, chances.of(chat), chat.probability * chances.audit)
             for source, chat in labelled
         ),
         chances,
