@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from alignment.monitoring.core.two_phase import PRIOR_LABELS, AuditLabels, TwoPhases
 from alignment.monitoring.core.weighted_rates import (
     REASONS,
     Reason,
@@ -17,18 +17,14 @@ from alignment.monitoring.core.weighted_rates import (
     share_interval,
     weighted_rate,
 )
+from alignment.reports.core.pass_rates import FEWEST_AT_RANDOM
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.prediction_powered import FEW_FALSE
 from alignment.statistics.prevalence_correction import CLIPPED, WIDEST_USABLE, lang_reiczigel, rogan_gladen
 
-# Fewest audit labels for PPI++, and labels of each class below which its interval is flagged.
-FEWEST_LABELS, FEW_OF_A_CLASS = 60, 20
-FEW_FLAG = f"fewer than {FEW_OF_A_CLASS} labels that fail, or that pass: the interval may be too narrow"
-# The corrected sample behaves like an infinite one where every chat was judged.
-MOST_EFFECTIVE = 1e12
-
-Floats = NDArray[np.float64]
-Groups = NDArray[np.int64]
+FEW_FLAG = f"fewer than {FEW_FALSE} labels that fail, or that pass: the interval may be too narrow"
+MOST_EFFECTIVE = 1e12  # answers, where every chat was judged
 
 
 class Method(StrEnum):
@@ -86,29 +82,6 @@ class Rate:
         return interval.high - interval.low if interval else math.inf
 
 
-@dataclass(frozen=True)
-class AuditLabels:
-    """Human labels and verdicts of the chats that were drawn for labels from the judged sample.
-
-    Parameters
-    ----------
-    weights : inverse probability of each chat to be judged, N / n of its stratum; shape (labelled,).
-    groups : number of the draw each chat came from, 0, 1, …; same shape. A draw takes labels at random from
-        its judged chats: the night for a random audit, night and suspect or not with oversampling.
-    group_sizes : judged chats of each draw, shape (draws,).
-    human_answers, human_passes : a and y of each chat by its raters, as in `StratumSums`; shape (labelled,).
-    judge_answers, judge_passes : a and y by the judge; a = y = 0 without a verdict.
-    """
-
-    weights: Floats
-    groups: Groups
-    group_sizes: Groups
-    human_answers: Floats
-    human_passes: Floats
-    judge_answers: Floats
-    judge_passes: Floats
-
-
 @dataclass(frozen=True, slots=True)
 class ProductionRates:
     """One rate by each method; a page shows `uncorrected` under that name only."""
@@ -150,7 +123,7 @@ def production_rates(
     >>> night = [StratumSums.of_counts(size=5000, sampled=500, passed=440, failed=60)]
     >>> rates = production_rates(night, curated=Confusion(95, 5, 8, 42))
     >>> rates.corrected.method.value, round(rates.corrected.estimate.value, 3), rates.ppi.reason.value
-    ('lang_reiczigel', 0.91, 'no_labels')
+    ('lang_reiczigel', 0.911, 'no_labels')
     """
     judged = weighted_rate(strata)
     no_audit = {method: Rate.missing(method, Reason.NO_LABELS) for method in (Method.LABELS, Method.PPI)}
@@ -214,9 +187,9 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
 def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float | None = None) -> Rate:
     """Correct the judge's rate with a random audit of the judged sample: PPI++ in two phases.
 
-    The rate t solves  w F + Y - w f - t (w B + A - w b) = 0  with w the weight of the verdicts (lambda), F and
-    B weighted means of the judge's y and a over the judged sample, and Y, A, f, b weighted means over the
-    labelled chats of the raters' and the judge's y and a. Without *not applicable* it is
+    The rate t solves w F + Y - w f - t (w B + A - w b) = 0, where w is the weight of the verdicts (lambda),
+    F and B are weighted means of the judge's y and a over the judged chats, and Y, A, f, b weighted means of
+    the raters' and the judge's y and a over the labelled chats. If every chat has one answer, the rate is
     w mean(f, judged) + mean(y - w f, labelled).
 
     Parameters
@@ -227,16 +200,17 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
 
     Returns
     -------
-    Rate : Wilson's interval on the effective number of answers, as `weighted_rate`. None, with a reason, for
+    Rate : Wilson's interval on the effective number of answers, as `weighted_rate`. For the interval the
+        spread of y - w f is mixed with that of y, as if 20 more labels had shown it. None, with a reason, for
         fewer than 60 labels, labels that all pass or all fail, or a draw without labels. Flagged below 20
         labels of a class.
 
     Notes
     -----
-    Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv 2311.01453: here the labelled chats are part of the judged
-    ones, and their lambda is w (1 - labelled / judged). Two phases: Särndal, Swensson & Wretman (1992), Model
-    Assisted Survey Sampling, sections 9.6-9.7: the variance is that of the raters' answers if all judged chats
-    were labelled (strata counted as none, so not less), plus that of y - w f between labelled and judged.
+    PPI++: Angelopoulos, Duchi & Zrnic (2023), arXiv 2311.01453. Here the labelled chats are part of the
+    judged ones, so that their lambda is w (1 - labelled / judged). Two phases: Särndal, Swensson & Wretman
+    (1992), Model Assisted Survey Sampling, chapter 9. The variance is that of the raters' answers if they had
+    labelled all judged chats (without a gain from strata), plus that of y - w f from labelling only some.
 
     Examples
     --------
@@ -254,15 +228,19 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
     reason = _obstacle(judged, audit)
     if reason is not None:
         return Rate.missing(method, reason, labels=labels)
-    phases = _TwoPhases.of(strata, audit)
+    phases = TwoPhases.of(strata, audit)
     if weight is None:
         weight = phases.best_weight()
     rate = phases.rate(weight)
-    variance = phases.variance(weight, rate)
     value = min(1.0, max(0.0, rate))
-    effective = effective_answers(value, variance, otherwise=phases.kish)
-    estimate = Estimate(value, share_interval(value, effective, degrees=phases.degrees), flag=_flag(audit))
-    return Rate(method, estimate, None, math.sqrt(variance), labels, weight)
+    cautious = phases.variance(weight, rate, prior=PRIOR_LABELS)
+    effective = effective_answers(value, cautious, otherwise=phases.kish)
+    interval = share_interval(value, effective, degrees=phases.degrees)
+    if interval.high - interval.low > WIDEST_USABLE:
+        return Rate.missing(method, Reason.TOO_WIDE, labels=labels)
+    estimate = Estimate(value, interval, flag=_flag(audit))
+    error = math.sqrt(phases.variance(weight, rate))
+    return Rate(method, estimate, None, error, labels, weight)
 
 
 def _obstacle(judged: WeightedRate, audit: AuditLabels) -> Reason | None:
@@ -275,7 +253,7 @@ def _obstacle(judged: WeightedRate, audit: AuditLabels) -> Reason | None:
         return judged.reason
     if ((labelled == 0) & (audit.group_sizes > 0)).any():
         return Reason.UNLABELLED_GROUP
-    if np.count_nonzero(audit.human_answers) < FEWEST_LABELS:
+    if np.count_nonzero(audit.human_answers) < FEWEST_AT_RANDOM:
         return Reason.TOO_FEW_LABELS
     return Reason.ONE_CLASS if passes in (0, answers) else None
 
@@ -283,88 +261,4 @@ def _obstacle(judged: WeightedRate, audit: AuditLabels) -> Reason | None:
 def _flag(audit: AuditLabels) -> str:
     passes = float(audit.human_passes.sum())
     rarer = min(passes, float(audit.human_answers.sum()) - passes)
-    return FEW_FLAG if rarer < FEW_OF_A_CLASS else ""
-
-
-@dataclass(frozen=True)
-class _TwoPhases:
-    """Sums of both phases. Arrays have shape (labelled,), those of draws (draws,).
-
-    size : chats of the frame. judge_passes, judge_answers : F and B. label_weights : inverse probability to be
-    judged and labelled. labelled, judged : chats of each draw.
-    """
-
-    audit: AuditLabels
-    size: float
-    judge_passes: float
-    judge_answers: float
-    label_weights: Floats
-    labelled: Floats
-    judged: Floats
-
-    @classmethod
-    def of(cls, strata: Sequence[StratumSums], audit: AuditLabels) -> "_TwoPhases":
-        size = float(sum(one.size for one in strata))
-        passes = sum(one.size / one.sampled * one.passes for one in strata if one.sampled)
-        answers = sum(one.size / one.sampled * one.answers for one in strata if one.sampled)
-        labelled = np.bincount(audit.groups, minlength=len(audit.group_sizes)).astype(np.float64)
-        judged = audit.group_sizes.astype(np.float64)
-        weights = audit.weights * (judged / np.maximum(labelled, 1))[audit.groups]
-        return cls(audit, size, passes / size, answers / size, weights, labelled, judged)
-
-    def mean(self, values: Floats) -> float:
-        """Weighted mean over the labelled chats."""
-        return float((self.label_weights * values).sum() / self.label_weights.sum())
-
-    def answers(self, weight: float) -> float:
-        """Applicable answers a chat."""
-        human, judge = self.mean(self.audit.human_answers), self.mean(self.audit.judge_answers)
-        return human + weight * (self.judge_answers - judge)
-
-    def rate(self, weight: float) -> float:
-        human, judge = self.mean(self.audit.human_passes), self.mean(self.audit.judge_passes)
-        return (human + weight * (self.judge_passes - judge)) / self.answers(weight)
-
-    def human(self, rate: float) -> Floats:
-        """What each label adds to the error of the rate, weighted to the judged chats and centred."""
-        return self._centred(self.audit.human_passes - rate * self.audit.human_answers)
-
-    def judge(self, rate: float) -> Floats:
-        return self._centred(self.audit.judge_passes - rate * self.audit.judge_answers)
-
-    def _centred(self, values: Floats) -> Floats:
-        centred: Floats = self.audit.weights * (values - self.mean(values)) / self.size
-        return centred
-
-    def second_phase(self, first: Floats, second: Floats) -> float:
-        """Covariance of two totals over the judged chats, estimated from the labelled ones by draw."""
-        draws, groups, m = len(self.labelled), self.audit.groups, np.maximum(self.labelled, 1)
-        products = np.bincount(groups, first * second, draws)
-        means = np.bincount(groups, first, draws) * np.bincount(groups, second, draws) / m
-        within = np.where(m > 1, products - means, products) / np.maximum(m - 1, 1)
-        return float((self.judged**2 * (1 / m - 1 / np.maximum(self.judged, m)) * within).sum())
-
-    def best_weight(self) -> float:
-        """Lambda of least variance, at the rate of the labels alone; within [0, 1]."""
-        rate = self.rate(0.0)
-        judge, human = self.judge(rate), self.human(rate)
-        spread = self.second_phase(judge, judge)
-        return min(1.0, max(0.0, self.second_phase(human, judge) / spread)) if spread > 0 else 0.0
-
-    def variance(self, weight: float, rate: float) -> float:
-        """Of the rate: the judged sample's, and the labelled chats' within it."""
-        human, n = self.human(rate), self.audit.groups.size
-        share = (self.labelled / np.maximum(self.judged, 1))[self.audit.groups]
-        first = float(((1 - 1 / self.audit.weights) * human**2 / share).sum()) * n / (n - 1)
-        rest = human - weight * self.judge(rate)
-        return (first + self.second_phase(rest, rest)) / self.answers(weight) ** 2
-
-    @property
-    def kish(self) -> float:
-        """Effective number of labels if they were independent."""
-        weights = self.label_weights * self.audit.human_answers
-        return float(weights.sum() ** 2 / (weights**2).sum())
-
-    @property
-    def degrees(self) -> float:
-        return max(1.0, float(self.audit.groups.size - np.count_nonzero(self.labelled)))
+    return FEW_FLAG if rarer < FEW_FALSE else ""

@@ -12,8 +12,8 @@ from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import wilson
 
 Floats = NDArray[np.float64]
-# Chats with the spread of the whole sample that are added to each stratum's own for the interval. A large topic
-# with few judged chats has often no failing one among them, and would add nothing to the width.
+# Chats with the spread of the whole sample that are added to each stratum's own for the interval. A large
+# topic with few judged chats often has no failing one among them, and would add nothing to the width.
 PRIOR_CHATS = 10
 
 
@@ -48,14 +48,14 @@ REASONS = {
 class StratumSums:
     """Sums over the sampled chats of a stratum, e.g. of one night's topic.
 
-    A chat has a answers, y of them passing. For a criterion a and y are 0 or 1; for a dimension they count its
-    applicable criteria; for the session score a is 1 and y the score. Chats of another variant, and chats to
-    which nothing applies, have a = y = 0: they count in `sampled` and `size`.
+    A chat has a answers, y of them passing. For a criterion a and y are 0 or 1; for a dimension they count
+    its applicable criteria; for the session score a is 1 and y the score. Chats of another variant, chats to
+    which nothing applies and chats without a verdict have a = y = 0. They count in `sampled` and `size`.
 
     Parameters
     ----------
     size : N, chats of the stratum in the frame.
-    sampled : n, chats of the sample with a verdict, at most N. Unreadable verdicts are left out.
+    sampled : n, chats of the sample that were judged, with or without a verdict; at most N.
     answers, passes : sums of a and y.
     answers_squared, passes_squared, products : sums of a^2, y^2 and a y.
     """
@@ -70,7 +70,7 @@ class StratumSums:
 
     @classmethod
     def of_counts(cls, *, size: int, sampled: int, passed: int, failed: int) -> "StratumSums":
-        """Sums of a criterion, from its counts; the other `sampled` chats are not applicable.
+        """Sums of a criterion, from its counts; the other `sampled` chats have no True or False.
 
         >>> StratumSums.of_counts(size=50, sampled=9, passed=6, failed=1).answers
         7
