@@ -70,7 +70,7 @@ def lang_reiczigel(
 
     Parameters
     ----------
-    apparent, n : the judge's share of True, and its number of chats; of a weighted share the effective number.
+    apparent, n : the judge's share of True, and its number of chats; effective for a weighted one.
     tpr, n_true, tnr, n_false : the judge's rates, and the number of True and False labels they are from.
     confidence : two-sided.
 

@@ -118,7 +118,7 @@ def label_chances(*, judged: int, suspects: int, audit: int, oversample: int) ->
     if oversample + min(audit, suspects) <= suspects:
         return LabelChances(share, share + oversample / suspects, share)
     hits = np.arange(min(audit, suspects) + 1)
-    weights = hypergeom(judged, suspects, audit).pmf(hits)
+    weights = hypergeom.pmf(hits, judged, suspects, audit)
     labelled = float((weights * np.minimum(hits + oversample, suspects)).sum())
     return LabelChances(share, min(1.0, labelled / suspects), share)
 
