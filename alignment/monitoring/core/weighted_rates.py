@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,8 +141,8 @@ def weighted_rate(strata: Sequence[StratumSums], *, confidence: float = 0.95) ->
     -----
     Horvitz & Thompson (1952), JASA 47:663; Hajek (1971); ratios and domains: Särndal, Swensson & Wretman
     (1992), sections 5.6-5.8 and 10.3; Wilson on an effective number: Korn & Graubard (1998), Surv Methodol
-    24:193. A single sampled chat varies around the overall rate, which overstates its variance (Lumley 2004,
-    J Stat Softw 9(8), `lonely.psu="adjust"`).
+    24:193. A stratum's single sampled chat varies around the overall rate, which with many strata overstates
+    its variance (Lumley 2004, J Stat Softw 9(8), `lonely.psu="adjust"`).
 
     Examples
     --------
@@ -151,24 +152,47 @@ def weighted_rate(strata: Sequence[StratumSums], *, confidence: float = 0.95) ->
     >>> round(found.estimate.value, 3), round(found.error, 4)
     (0.915, 0.0263)
     """
-    total = sum(stratum.size for stratum in strata)
-    sampled = [stratum for stratum in strata if stratum.sampled]
-    covered = sum(stratum.size for stratum in sampled) / total if total else 0.0
-    if not total:
-        return WeightedRate.missing(Reason.NO_CHATS)
-    if covered < 1:
-        return WeightedRate.missing(Reason.UNSAMPLED, covered=covered)
-    sums = _Sums.of(sampled)
-    if not sums.answers.any():
-        return WeightedRate.missing(Reason.NO_ANSWERS, covered=covered)
-    rate = sums.rate
-    effective = effective_answers(rate, float(sums.interval_variances.sum()), otherwise=sums.kish)
-    interval = share_interval(rate, effective, degrees=sums.degrees, confidence=confidence)
+    return weighted_rates([strata], confidence=confidence)[0]
+
+
+def weighted_rates(
+    frames: Sequence[Sequence[StratumSums]], *, confidence: float = 0.95
+) -> list[WeightedRate]:
+    """Estimate many rates at once, e.g. one a day and criterion; see `weighted_rate`.
+
+    >>> weighted_rates([[StratumSums.of_counts(size=4, sampled=4, passed=3, failed=1)], []])[1].reason.value
+    'no_chats'
+    """
+    if not frames:
+        return []
+    totals = _Totals.of(_table(frames))
+    rates = []
+    for number, estimates in enumerate(zip(*totals.columns(), strict=True)):
+        reason = totals.reason(number)
+        if reason is None:
+            rates.append(_weighted_rate(*estimates, confidence=confidence))
+        else:
+            rates.append(WeightedRate.missing(reason, covered=float(totals.covered[number])))
+    return rates
+
+
+def _weighted_rate(
+    rate: float,
+    variance: float,
+    cautious: float,
+    kish: float,
+    degrees: float,
+    answers: float,
+    *,
+    confidence: float,
+) -> WeightedRate:
+    effective = effective_answers(rate, cautious, otherwise=kish)
+    interval = share_interval(rate, effective, degrees=degrees, confidence=confidence)
     return WeightedRate(
         Estimate(rate, interval),
-        error=math.sqrt(sums.variance),
+        error=math.sqrt(variance),
         effective=effective,
-        answers=float(sums.answers.sum()),
+        answers=answers,
         covered=1.0,
     )
 
@@ -198,85 +222,82 @@ def share_interval(rate: float, effective: float, *, degrees: float, confidence:
     return interval.holding(rate)
 
 
+_sums = attrgetter("size", "sampled", "answers", "passes", "answers_squared", "passes_squared", "products")
+
+
+def _table(frames: Sequence[Sequence[StratumSums]]) -> Floats:
+    """The sums of `StratumSums`, shape (7, frames, strata), with empty strata at the end of short frames."""
+    table = np.zeros((len(frames), max(1, *map(len, frames)), 7))
+    for number, strata in enumerate(frames):
+        if strata:
+            table[number, : len(strata)] = [_sums(stratum) for stratum in strata]
+    return np.moveaxis(table, -1, 0)
+
+
 @dataclass(frozen=True)
-class _Sums:
-    """The sums of `StratumSums` as arrays, shape (strata,), each stratum with a sampled chat."""
+class _Totals:
+    """What `weighted_rate` is computed from, shape (frames,).
+
+    Parameters
+    ----------
+    size : chats. covered : share of them in strata with a sampled chat. answers : of the sampled chats.
+    rate : 0 without answers. variance : of the rate, linearised; unbiased for a Horvitz-Thompson mean.
+    cautious : the interval's variance, with the whole sample's spread added. degrees : of freedom of that
+        (Satterthwaite).
+    kish : effective number of answers if answers of different chats are independent.
+    """
 
     size: Floats
-    sampled: Floats
+    covered: Floats
     answers: Floats
-    passes: Floats
-    answers_squared: Floats
-    passes_squared: Floats
-    products: Floats
+    rate: Floats
+    variance: Floats
+    cautious: Floats
+    degrees: Floats
+    kish: Floats
 
     @classmethod
-    def of(cls, strata: Sequence[StratumSums]) -> "_Sums":
-        rows = [
-            (s.size, s.sampled, s.answers, s.passes, s.answers_squared, s.passes_squared, s.products)
-            for s in strata
-        ]
-        return cls(*np.array(rows, dtype=np.float64).T)
-
-    @property
-    def weights(self) -> Floats:
-        weights: Floats = self.size / self.sampled
-        return weights
-
-    @property
-    def total(self) -> float:
-        """Estimated number of answers in the frame."""
-        return float((self.weights * self.answers).sum())
-
-    @property
-    def rate(self) -> float:
-        return min(1.0, float((self.weights * self.passes).sum()) / self.total)
-
-    @property
-    def variance(self) -> float:
-        """Of the rate, linearised; unbiased for a Horvitz-Thompson mean."""
-        single = self.sampled == 1
-        return float(self._variance(np.where(single, self._squares, self._own)).sum())
-
-    @property
-    def interval_variances(self) -> Floats:
-        """What each stratum adds to the variance, with the whole sample's spread added; shape (strata,)."""
-        overall = float((self.weights * self._squares).sum() / self.size.sum())
-        return self._variance((self._known * self._own + PRIOR_CHATS * overall) / (self._known + PRIOR_CHATS))
-
-    def _variance(self, spread: Floats) -> Floats:
-        left: Floats = 1 - self.sampled / self.size
-        return self.weights**2 * self.sampled * left * spread / self.total**2
-
-    @property
-    def _squares(self) -> Floats:
-        """Sums of z^2, shape (strata,)."""
-        rate = self.rate
-        return np.maximum(
-            0.0, self.passes_squared - 2 * rate * self.products + rate**2 * self.answers_squared
+    def of(cls, table: Floats) -> "_Totals":
+        size, n, a, y, aa, yy, ay = table
+        weights = size / np.maximum(n, 1)
+        total = _positive((weights * a).sum(axis=-1))
+        rate = np.minimum(1.0, (weights * y).sum(axis=-1) / total)
+        r = rate[:, np.newaxis]
+        squares = np.maximum(0.0, yy - 2 * r * ay + r**2 * aa)  # sums of z^2
+        own = np.maximum(0.0, squares - (y - r * a) ** 2 / np.maximum(n, 1)) / np.maximum(n - 1, 1)
+        overall = (weights * squares).sum(axis=-1, keepdims=True) / _positive(
+            size.sum(axis=-1, keepdims=True)
+        )
+        known = np.maximum(0.0, np.minimum(a, n) - 1)  # chats that show the spread within a stratum
+        left = weights**2 * (1 - n / _positive(size))
+        added = left * n * (known * own + PRIOR_CHATS * overall) / (known + PRIOR_CHATS)
+        cautious, by_known = added.sum(axis=-1), (added**2 / (known + PRIOR_CHATS)).sum(axis=-1)
+        alone = (left * aa).sum(axis=-1)
+        return cls(
+            size=size.sum(axis=-1),
+            covered=(size * (n > 0)).sum(axis=-1) / _positive(size.sum(axis=-1)),
+            answers=a.sum(axis=-1),
+            rate=rate,
+            variance=(left * n * np.where(n == 1, squares, own)).sum(axis=-1) / total**2,
+            cautious=cautious / total**2,
+            degrees=np.where(by_known > 0, np.maximum(1.0, cautious**2 / _positive(by_known)), math.inf),
+            kish=np.where(alone > 0, total**2 / _positive(alone), math.inf),
         )
 
-    @property
-    def _own(self) -> Floats:
-        """Variance of z within each stratum; 0 where it has one sampled chat."""
-        n, means = self.sampled, (self.passes - self.rate * self.answers) / self.sampled
-        own: Floats = np.maximum(0.0, self._squares - n * means**2) / np.maximum(n - 1, 1)
-        return own
+    def columns(self) -> tuple[list[float], ...]:
+        """The parameters of `_weighted_rate`."""
+        arrays = (self.rate, self.variance, self.cautious, self.kish, self.degrees, self.answers)
+        return tuple(array.tolist() for array in arrays)
 
-    @property
-    def _known(self) -> Floats:
-        """Chats that show the spread within each stratum: those with an answer, less one."""
-        return np.maximum(0.0, np.minimum(self.answers, self.sampled) - 1)
+    def reason(self, number: int) -> Reason | None:
+        """Why a frame has no rate."""
+        if not self.size[number]:
+            return Reason.NO_CHATS
+        if self.covered[number] < 1:
+            return Reason.UNSAMPLED
+        return None if self.answers[number] else Reason.NO_ANSWERS
 
-    @property
-    def kish(self) -> float:
-        """Effective number of answers if answers of different chats are independent."""
-        squares = float((self.weights**2 * (1 - self.sampled / self.size) * self.answers_squared).sum())
-        return self.total**2 / squares if squares else math.inf
 
-    @property
-    def degrees(self) -> float:
-        """Degrees of freedom of the interval's variance (Satterthwaite)."""
-        added = self.interval_variances
-        own = float((added**2 / (self._known + PRIOR_CHATS)).sum())
-        return max(1.0, float(added.sum()) ** 2 / own) if own else math.inf
+def _positive(values: Floats) -> Floats:
+    """The values, with 1 for 0: a divisor of what is 0 then."""
+    return np.where(values > 0, values, 1.0)
