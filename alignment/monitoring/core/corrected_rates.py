@@ -24,6 +24,7 @@ from alignment.statistics.prediction_powered import FEW_FALSE
 from alignment.statistics.prevalence_correction import CLIPPED, WIDEST_USABLE, lang_reiczigel, rogan_gladen
 
 FEW_FLAG = f"fewer than {FEW_FALSE} labels that fail, or that pass: the interval may be too narrow"
+OUTSIDE_FLAG = "clipped: the estimate is outside 0 to 1"
 MOST_EFFECTIVE = 1e12  # answers, where every chat was judged
 
 
@@ -151,7 +152,7 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
     Returns
     -------
     Rate : clipped to [0, 1] with a flag. None, with a reason, without labels of both classes, if the judge is
-        no better than chance, or if the interval is wider than 0.5.
+        no better than chance, if the whole interval is outside [0, 1], or if it is wider than 0.5.
 
     Notes
     -----
@@ -178,6 +179,8 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
     interval = lang_reiczigel(**judge, n=n, n_true=curated.human_true, n_false=curated.human_false)
     if share is None or interval is None:
         return Rate.missing(method, Reason.NO_BETTER_THAN_CHANCE, labels=curated.n)
+    if interval.low == interval.high:  # all of it was outside [0, 1]
+        return Rate.missing(method, Reason.OUTSIDE_RANGE, labels=curated.n)
     if interval.high - interval.low > WIDEST_USABLE:
         return Rate.missing(method, Reason.TOO_WIDE, labels=curated.n)
     flag = CLIPPED if share.clipped else ""
@@ -238,7 +241,7 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
     interval = share_interval(value, effective, degrees=phases.degrees)
     if interval.high - interval.low > WIDEST_USABLE:
         return Rate.missing(method, Reason.TOO_WIDE, labels=labels)
-    estimate = Estimate(value, interval, flag=_flag(audit))
+    estimate = Estimate(value, interval, flag=_flag(audit, rate))
     error = math.sqrt(phases.variance(weight, rate))
     return Rate(method, estimate, None, error, labels, weight)
 
@@ -258,7 +261,8 @@ def _obstacle(judged: WeightedRate, audit: AuditLabels) -> Reason | None:
     return Reason.ONE_CLASS if passes in (0, answers) else None
 
 
-def _flag(audit: AuditLabels) -> str:
+def _flag(audit: AuditLabels, rate: float) -> str:
     passes = float(audit.human_passes.sum())
     rarer = min(passes, float(audit.human_answers.sum()) - passes)
-    return FEW_FLAG if rarer < FEW_FALSE else ""
+    flags = {FEW_FLAG: rarer < FEW_FALSE, OUTSIDE_FLAG: not 0 <= rate <= 1}
+    return "; ".join(text for text, applies in flags.items() if applies)

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     TOO_FEW_LABELS = "too_few_labels"
     UNLABELLED_GROUP = "unlabelled_group"
     NO_BETTER_THAN_CHANCE = "no_better_than_chance"
+    OUTSIDE_RANGE = "outside_range"
     TOO_WIDE = "too_wide"
 
 
@@ -41,6 +42,7 @@ REASONS = {
     Reason.TOO_FEW_LABELS: "too few labels",
     Reason.UNLABELLED_GROUP: "some nights' judged chats have no labels",
     Reason.NO_BETTER_THAN_CHANCE: "the judge is no better than chance (TPR + TNR <= 1)",
+    Reason.OUTSIDE_RANGE: "the judge's rate is not possible with its TPR and TNR on the curated labels",
     Reason.TOO_WIDE: "not usable: the interval is wider than 0.5",
 }
 
