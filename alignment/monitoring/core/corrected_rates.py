@@ -117,7 +117,7 @@ def production_rates(
     ----------
     strata : sums of the judge's passing answers, of all nights and topics of the frame.
     curated : curated labels against verdicts, with the passing answer as True.
-    audit : labels of a random draw from the judged sample.
+    audit : labels of a random part of the judged sample.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
     -------
     Rate : Wilson's interval on the effective number of answers, as `weighted_rate`. For the interval the
         spread of y - w f is mixed with that of y, as if 20 more labels had shown it. None, with a reason, for
-        fewer than 60 labels, labels that all pass or all fail, or a draw without labels. Flagged below 20
+        fewer than 60 labels, labels that all pass or all fail, or a group without labels. Flagged below 20
         labels of a class.
 
     Notes

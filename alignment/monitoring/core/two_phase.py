@@ -1,4 +1,4 @@
-"""Prediction-powered rates (PPI++) in two phases: chats are drawn for the judge, some of them for raters."""
+"""Prediction-powered rates (PPI++) in two phases: chats are sampled for the judge, some for raters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ Groups = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AuditLabels:
-    """Human labels and verdicts of the chats that were drawn for labels from the judged sample.
+    """Human labels and verdicts of the chats that were sampled for labels from the judged ones.
 
     Parameters
     ----------
     weights : inverse probability of each chat to be judged, N / n of its stratum; shape (labelled,). The
         chats are among the n.
-    groups : number of the draw each chat came from, 0, 1, …; same shape. A draw takes labels at random from
-        its judged chats: the night for a random audit, night and suspect or not with oversampling.
-    group_sizes : judged chats of each draw, shape (draws,).
+    groups : number of each chat's group, 0, 1, …; same shape. Within a group the labelled chats are a random
+        part of the judged ones: a night for a random audit, with oversampling a night's suspects or others.
+    group_sizes : judged chats of the frame in each group, shape (groups,).
     human_answers, human_passes : a and y of each chat by its raters, as in `StratumSums`; shape (labelled,).
     judge_answers, judge_passes : a and y by the judge, with 0 for no verdict as in `StratumSums`.
     """
@@ -45,7 +45,7 @@ class TwoPhases:
     """Weighted sums of a judged sample and of the labelled chats among it, for PPI++ (see `ppi_rate`).
 
     size : chats of the frame. judge_passes, judge_answers : F and B. label_weights : inverse probability to
-    be judged and labelled, shape (labelled,). labelled, judged : chats of each draw, shape (draws,).
+    be judged and labelled, shape (labelled,). labelled, judged : chats of each group, shape (groups,).
     """
 
     audit: AuditLabels
@@ -58,7 +58,7 @@ class TwoPhases:
 
     @classmethod
     def of(cls, strata: Sequence[StratumSums], audit: AuditLabels) -> "TwoPhases":
-        """Sum up; each draw with judged chats has a label, and each stratum with chats a judged one."""
+        """Sum up. Each group with judged chats needs a label, each stratum with chats a judged one."""
         size = float(sum(one.size for one in strata))
         passes = sum(one.size / one.sampled * one.passes for one in strata if one.sampled)
         answers = sum(one.size / one.sampled * one.answers for one in strata if one.sampled)
@@ -82,7 +82,7 @@ class TwoPhases:
         return (human + weight * (self.judge_passes - judge)) / self.answers(weight)
 
     def human(self, rate: float) -> Floats:
-        """What each label adds to the error of the rate, weighted to the judged chats and centred."""
+        """Contribution of each label to the error of the rate, centred, weighted to the judged chats."""
         return self._centred(self.audit.human_passes - rate * self.audit.human_answers)
 
     def judge(self, rate: float) -> Floats:
@@ -94,15 +94,15 @@ class TwoPhases:
         return centred
 
     def within(self, first: Floats, second: Floats) -> Floats:
-        """Covariance within each draw; around 0 where it has a single label."""
-        draws, groups, m = len(self.labelled), self.audit.groups, np.maximum(self.labelled, 1)
-        products = np.bincount(groups, first * second, draws)
-        means = np.bincount(groups, first, draws) * np.bincount(groups, second, draws) / m
+        """Covariance within each group; around 0 where it has a single label."""
+        count, groups, m = len(self.labelled), self.audit.groups, np.maximum(self.labelled, 1)
+        products = np.bincount(groups, first * second, count)
+        means = np.bincount(groups, first, count) * np.bincount(groups, second, count) / m
         covariance: Floats = np.where(m > 1, products - means, products) / np.maximum(m - 1, 1)
         return covariance
 
     def second_phase(self, within: Floats) -> float:
-        """Variance of a total over the judged chats, estimated from the labelled ones of each draw."""
+        """Variance of a total over the judged chats, estimated from the labelled ones of each group."""
         m = np.maximum(self.labelled, 1)
         return float((self.judged**2 * (1 / m - 1 / np.maximum(self.judged, m)) * within).sum())
 
@@ -136,5 +136,5 @@ class TwoPhases:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom of the variance: labels less draws."""
+        """Degrees of freedom of the variance: labels minus groups."""
         return max(1.0, float(self.audit.groups.size - np.count_nonzero(self.labelled)))

@@ -1,4 +1,4 @@
-"""Samples of production chats: allocation over topics, seeded draws, and chats for human labels."""
+"""Samples of production chats: allocation over topics, seeded sampling, and chats for human labels."""
 
 from labeling.sampling.core.allocation import (
     SampleAllocation,
@@ -8,35 +8,35 @@ from labeling.sampling.core.allocation import (
     allocate,
     spread_over_criteria,
 )
-from labeling.sampling.core.draws import DrawnChat, draw, draw_key, key_prefix
-from labeling.sampling.core.label_draws import (
+from labeling.sampling.core.chat_samples import SampledChat, key_prefix, sample_chats, sampling_key
+from labeling.sampling.core.label_samples import (
     JudgedChat,
-    LabelChances,
-    LabelDraw,
     LabelledChat,
+    LabelProbabilities,
+    LabelSample,
     LabelSource,
     audit_size,
-    draw_labels,
-    label_chances,
+    label_probabilities,
+    sample_labels,
 )
 
 __all__ = [
-    "DrawnChat",
     "JudgedChat",
-    "LabelChances",
-    "LabelDraw",
+    "LabelProbabilities",
+    "LabelSample",
     "LabelSource",
     "LabelledChat",
     "SampleAllocation",
+    "SampledChat",
     "Shortfall",
     "StratumAllocation",
     "TopicStratum",
     "allocate",
     "audit_size",
-    "draw",
-    "draw_key",
-    "draw_labels",
     "key_prefix",
-    "label_chances",
+    "label_probabilities",
+    "sample_chats",
+    "sample_labels",
+    "sampling_key",
     "spread_over_criteria",
 ]

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.stats import hypergeom
 
-from labeling.sampling.core.draws import ChatId, draw_key, key_prefix
+from labeling.sampling.core.chat_samples import ChatId, key_prefix, sampling_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class JudgedChat:
 
 
 class LabelSource(StrEnum):
-    """Which draw sends a chat to the raters."""
+    """Part of the label sample that a chat is in."""
 
     AUDIT = "audit"
     SUSPECT = "suspect"
@@ -35,7 +35,7 @@ class LabelledChat:
     ----------
     chat, suspect : as judged.
     source : the audit, or the oversample if the audit missed it.
-    probability : of the frame's chat to be labelled: judged sample and label draw, in (0, 1].
+    probability : of the frame's chat to be labelled: judged sample and label sample, in (0, 1].
     audit_probability : likewise, to be in the audit.
     """
 
@@ -47,7 +47,7 @@ class LabelledChat:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelChances:
+class LabelProbabilities:
     """Probabilities of a judged chat to be labelled, in [0, 1].
 
     audit : to be in the audit. suspect, other : to be labelled, by whether the chat is suspect.
@@ -63,11 +63,11 @@ class LabelChances:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelDraw:
-    """The chats for the raters in random order, and the chances of every judged chat."""
+class LabelSample:
+    """The chats for the raters in random order, and the probabilities of every judged chat."""
 
     chats: tuple[LabelledChat, ...]
-    chances: LabelChances
+    probabilities: LabelProbabilities
 
 
 def audit_size(judged: int, *, share: float) -> int:
@@ -81,7 +81,7 @@ def audit_size(judged: int, *, share: float) -> int:
     return math.ceil(judged * share - 1e-9)
 
 
-def label_chances(*, judged: int, suspects: int, audit: int, oversample: int) -> LabelChances:
+def label_probabilities(*, judged: int, suspects: int, audit: int, oversample: int) -> LabelProbabilities:
     """Probabilities to be labelled: `audit` of all judged at random, then more of the suspects it missed.
 
     Parameters
@@ -92,8 +92,8 @@ def label_chances(*, judged: int, suspects: int, audit: int, oversample: int) ->
 
     Returns
     -------
-    LabelChances : of a suspect E[min(A + oversample, suspects)] / suspects, where A, the suspects in the
-        audit, is hypergeometric. It is exact over both draws.
+    LabelProbabilities : of a suspect E[min(A + oversample, suspects)] / suspects, where A, the suspects in
+        the audit, is hypergeometric. It is exact over audit and oversample.
 
     Raises
     ------
@@ -101,30 +101,30 @@ def label_chances(*, judged: int, suspects: int, audit: int, oversample: int) ->
 
     Notes
     -----
-    Two draws from one sample: Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, chapter 9.
+    Samples in two phases: Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, chapter 9.
 
     Examples
     --------
-    >>> label_chances(judged=100, suspects=20, audit=10, oversample=5)
-    LabelChances(audit=0.1, suspect=0.35, other=0.1)
+    >>> label_probabilities(judged=100, suspects=20, audit=10, oversample=5)
+    LabelProbabilities(audit=0.1, suspect=0.35, other=0.1)
     """
     if min(judged, suspects, audit, oversample) < 0 or max(suspects, audit) > judged:
         raise ValueError("needs numbers of 0 or more, and at most all judged chats audited or suspect")
     if not judged:
-        return LabelChances(0.0, 0.0, 0.0)
+        return LabelProbabilities(0.0, 0.0, 0.0)
     share = audit / judged
     if not suspects:
-        return LabelChances(share, 0.0, share)
+        return LabelProbabilities(share, 0.0, share)
     if oversample + min(audit, suspects) <= suspects:
-        return LabelChances(share, share + oversample / suspects, share)
+        return LabelProbabilities(share, share + oversample / suspects, share)
     hits = np.arange(min(audit, suspects) + 1)
     weights = hypergeom.pmf(hits, judged, suspects, audit)
     labelled = float((weights * np.minimum(hits + oversample, suspects)).sum())
-    return LabelChances(share, min(1.0, labelled / suspects), share)
+    return LabelProbabilities(share, min(1.0, labelled / suspects), share)
 
 
-def draw_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, seed: int) -> LabelDraw:
-    """Draw chats for the raters: a random audit of the judged sample, beside more suspect chats.
+def sample_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, seed: int) -> LabelSample:
+    """Sample chats for the raters: a random audit of the judged sample, beside more suspect chats.
 
     Parameters
     ----------
@@ -135,12 +135,12 @@ def draw_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, se
 
     Returns
     -------
-    LabelDraw : in an order that does not disclose source or verdict.
+    LabelSample : in an order that does not disclose source or verdict.
 
     Examples
     --------
     >>> sample = [JudgedChat(number, suspect=number < 5, probability=0.1) for number in range(20)]
-    >>> found = draw_labels(sample, audit=4, oversample=2, seed=1)
+    >>> found = sample_labels(sample, audit=4, oversample=2, seed=1)
     >>> len(found.chats), sum(one.source is LabelSource.AUDIT for one in found.chats)
     (6, 4)
     >>> round(found.chats[0].audit_probability, 3)
@@ -149,7 +149,9 @@ def draw_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, se
     chats = list(judged)
     suspects = sum(chat.suspect for chat in chats)
     audit = min(audit, len(chats))
-    chances = label_chances(judged=len(chats), suspects=suspects, audit=audit, oversample=oversample)
+    probabilities = label_probabilities(
+        judged=len(chats), suspects=suspects, audit=audit, oversample=oversample
+    )
     audited = _smallest(chats, audit, prefix=key_prefix(seed, "audit"))
     taken = {chat.chat for chat in audited}
     missed = [chat for chat in chats if chat.suspect and chat.chat not in taken]
@@ -157,15 +159,21 @@ def draw_labels(judged: Iterable[JudgedChat], *, audit: int, oversample: int, se
     labelled = [(LabelSource.AUDIT, chat) for chat in audited]
     labelled += [(LabelSource.SUSPECT, chat) for chat in added]
     place = key_prefix(seed, "place")
-    labelled.sort(key=lambda one: draw_key(one[1].chat, prefix=place))
-    return LabelDraw(
+    labelled.sort(key=lambda one: sampling_key(one[1].chat, prefix=place))
+    return LabelSample(
         tuple(
-            LabelledChat(chat.chat, chat.suspect, source, chances.of(chat), chat.probability * chances.audit)
+            LabelledChat(
+                chat.chat,
+                chat.suspect,
+                source,
+                probabilities.of(chat),
+                chat.probability * probabilities.audit,
+            )
             for source, chat in labelled
         ),
-        chances,
+        probabilities,
     )
 
 
 def _smallest(chats: Iterable[JudgedChat], n: int, *, prefix: str) -> list[JudgedChat]:
-    return sorted(chats, key=lambda chat: draw_key(chat.chat, prefix=prefix))[:n]
+    return sorted(chats, key=lambda chat: sampling_key(chat.chat, prefix=prefix))[:n]

@@ -1,4 +1,4 @@
-"""Seeded draws of chats without replacement, in an order that a database can compute, too."""
+"""Seeded random samples of chats without replacement, in an order that a database can compute, too."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ChatId = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnChat:
+class SampledChat:
     """A chat of the judged sample.
 
     Parameters
@@ -26,7 +26,7 @@ class DrawnChat:
 
 
 def key_prefix(seed: int, purpose: str) -> str:
-    """Text before the chat's id in its key; draws with other purposes or seeds are independent.
+    """Text before the chat's id in its key; samples with other purposes or seeds are independent.
 
     >>> key_prefix(7, "judge")
     '7:judge:'
@@ -34,21 +34,23 @@ def key_prefix(seed: int, purpose: str) -> str:
     return f"{seed}:{purpose}:"
 
 
-def draw_key(chat: ChatId, *, prefix: str) -> str:
-    """Place of a chat in a draw: 32 hexadecimal digits, sorted as text.
+def sampling_key(chat: ChatId, *, prefix: str) -> str:
+    """Place of a chat in the random order: 32 hexadecimal digits, sorted as text.
 
     In SQL: `md5(prefix || chat)`, in Django `MD5(Concat(Value(prefix), Cast("pk", TextField())))`. The n
     chats with the smallest keys are a simple random sample of n. MD5 is the one hash that PostgreSQL has
     without an extension. It spreads the chats and keeps no secret: keep the seed from those who write chats.
 
-    >>> draw_key(12, prefix=key_prefix(7, "judge"))
+    >>> sampling_key(12, prefix=key_prefix(7, "judge"))
     '138767f43c87ef1b3dc4765d867d6bf6'
     """
     return md5(f"{prefix}{chat}".encode(), usedforsecurity=False).hexdigest()
 
 
-def draw(chats: Iterable[tuple[ChatId, str]], allocation: SampleAllocation, *, seed: int) -> list[DrawnChat]:
-    """Draw the chats of a sample: of each topic those with the smallest keys.
+def sample_chats(
+    chats: Iterable[tuple[ChatId, str]], allocation: SampleAllocation, *, seed: int
+) -> list[SampledChat]:
+    """Sample the chats of a frame: of each topic those with the smallest keys.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def draw(chats: Iterable[tuple[ChatId, str]], allocation: SampleAllocation, *, s
 
     Returns
     -------
-    list of DrawnChat : sorted by key, so that a run that stops early has judged a random part of each topic.
+    list of SampledChat : sorted by key. A run that stops early has then judged a random part of each topic.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def draw(chats: Iterable[tuple[ChatId, str]], allocation: SampleAllocation, *, s
     --------
     >>> from labeling.sampling.core.allocation import AllocationRule, TopicStratum, allocate
     >>> half = allocate([TopicStratum("refund", 4)], 2, rule=AllocationRule.PROPORTIONAL)
-    >>> [(one.chat, one.probability) for one in draw([(1, "refund"), (2, "refund"), (3, "refund"),
+    >>> [(one.chat, one.probability) for one in sample_chats([(1, "refund"), (2, "refund"), (3, "refund"),
     ...     (4, "refund")], half, seed=7)]
     [(2, 0.5), (1, 0.5)]
     """
@@ -85,17 +87,17 @@ def draw(chats: Iterable[tuple[ChatId, str]], allocation: SampleAllocation, *, s
     for chat, topic in chats:
         seen[topic] = seen.get(topic, 0) + 1
         if n := wanted.get(topic, 0):
-            entry = (-int(draw_key(chat, prefix=prefix), 16), chat)
+            entry = (-int(sampling_key(chat, prefix=prefix), 16), chat)
             (heappush if len(smallest[topic]) < n else heappushpop)(smallest[topic], entry)
     _check_sizes(seen, {stratum.key: stratum.size for stratum in allocation.strata})
     probabilities = {stratum.key: stratum.probability for stratum in allocation.strata}
-    drawn = sorted(
+    sampled = sorted(
         ((-place, chat, topic) for topic, heap in smallest.items() for place, chat in heap),
         key=lambda one: one[0],
     )
-    if len({place for place, _, _ in drawn}) < len(drawn):
+    if len({place for place, _, _ in sampled}) < len(sampled):
         raise ValueError("a chat is listed twice in the sampling frame")
-    return [DrawnChat(chat, topic, probabilities[topic]) for _, chat, topic in drawn]
+    return [SampledChat(chat, topic, probabilities[topic]) for _, chat, topic in sampled]
 
 
 def _check_sizes(seen: dict[str, int], sizes: dict[str, int]) -> None:
