@@ -96,7 +96,7 @@ class ProductionRates:
     def corrected(self) -> Rate:
         """The corrected rate to show: PPI++ if the audit allows it, else by curated labels.
 
-        If neither does, the one that comes closer to being available, with its reason.
+        If neither does, no rate: with the reason of the curated labels, or of the audit if there are none.
         """
         if self.ppi.reason is None or self.lang_reiczigel.reason is Reason.NO_LABELS:
             return self.ppi
