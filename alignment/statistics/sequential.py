@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, logsumexp
-from scipy.stats import chisquare
+from scipy.special import chdtrc, gammaln, logsumexp
 
 from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import normal_quantile
@@ -226,7 +225,8 @@ def sample_ratio(units: Sequence[int], shares: Sequence[float]) -> SampleRatio:
     planned: NDArray[np.float64] = np.asarray(shares, dtype=np.float64) / sum(shares)
     if not counts.sum():
         return SampleRatio(None, 0.0, False)
-    p = float(chisquare(counts, counts.sum() * planned).pvalue)
+    expected = counts.sum() * planned
+    p = float(chdtrc(counts.size - 1, ((counts - expected) ** 2 / expected).sum()))
     priors = CONCENTRATIONS[:, np.newaxis] * planned
     ratios = (gammaln(priors + counts) - gammaln(priors) - counts * np.log(planned)).sum(axis=1)
     ratios += gammaln(CONCENTRATIONS) - gammaln(CONCENTRATIONS + counts.sum())

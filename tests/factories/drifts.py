@@ -168,7 +168,7 @@ def first_named(watch: Watch) -> Verdicts:
     late = np.iinfo(np.int64).max
     judge_first = (judge <= bot) & (judge < late)
     named = np.minimum(judge, bot)
-    alarmed = (np.minimum(named, judged) < late)
+    alarmed = np.minimum(named, judged) < late
     return Verdicts(
         judge_first,
         (bot < judge),
