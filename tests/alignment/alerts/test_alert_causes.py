@@ -1,9 +1,9 @@
 """Alarms of planted changes name bot or judge; years without a change have next to none.
 
 14 criteria; 500 chats judged a night; 120 anchors (80 True, 40 False by baseline) judged again every night,
-of which 3% flip by chance; baselines of 28 nights; 175 audit labels a week; alpha .05 a year. The effects
-are those below: a silent model change flips 3% more of the answers of all criteria, both ways; a stricter prompt
-makes 8% of the True answers of one criterion False; a bot drift costs 8 points of one human pass rate.
+of which 3% flip by chance; baselines of 28 nights; 175 audit labels a week; alpha .05 a year. Effects: a
+silent model change flips 3% more answers of all criteria, both ways; a stricter prompt makes 8% of the True
+answers of one criterion False; a bot drift costs 8 points of one human pass rate.
 """
 
 import numpy as np
