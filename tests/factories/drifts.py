@@ -179,4 +179,4 @@ def first_named(watch: Watch) -> Verdicts:
 
 
 def _earliest(nights: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.where(nights == NEVER, np.iinfo(np.int64).max, nights).min(axis=-1)
+    return np.asarray(np.where(nights == NEVER, np.iinfo(np.int64).max, nights).min(axis=-1))

@@ -307,7 +307,7 @@ def _guarded(watch: Watch, night: Night, policy: Policy) -> Watch:
     counts = np.where(falls, down.counts, up.counts)[..., ::-1]  # an anchor that keeps its answer counts 1
     tested = watch.guard.update(Sample(down.values, counts), watch.claimed, looks_a_year=None)
     guard = tested.where(watch.judged_since != NEVER, watch.guard)
-    contradicted = (guard.log_evidence() >= -np.log(policy.beta)) & (guard.n >= policy.guard)
+    contradicted = (guard.log_evidence() >= -np.log(policy.beta)) & (guard.items() >= policy.guard)
     named = contradicted & ~watch.judge_named()
     return replace(watch, guard=guard, guard_since=_first(watch.guard_since, named, watch.night - 1))
 

@@ -1,7 +1,7 @@
 """E-detectors: evidence that a mean has risen above a bound, valid on every night it is looked at."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,28 +83,27 @@ class Detector:
 
     Parameters
     ----------
-    logs : logarithm of the evidence by bet, shape (..., bets).
-    since : nights since the evidence last was where it starts, shape (...): the estimated age of the change.
-    n, total : items, and sum of values, in these nights, shape (...).
+    logs : logarithm of the evidence by bet, shape (..., bets), as all that follow.
+    scores : logarithm of a bet's gain since it last was no gain: a CUSUM, which dates the change.
+    nights, n, total : nights, items, and sum of values since then.
     """
 
     logs: Floats
-    since: NDArray[np.int64]
+    scores: Floats
+    nights: Floats
     n: Floats
     total: Floats
 
     @classmethod
     def empty(cls, shape: tuple[int, ...] = ()) -> "Detector":
         """Without evidence yet: for changes that may begin on any night."""
-        return cls(
-            np.full((*shape, BETS.size), -np.inf), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
-        )
+        zeros = np.zeros((*shape, BETS.size))
+        return cls(np.full(zeros.shape, -np.inf), zeros, zeros, zeros, zeros)
 
     @classmethod
     def test(cls, shape: tuple[int, ...] = ()) -> "Detector":
         """With evidence 1: for a hypothesis tested from now on. Update it with `looks_a_year=None`."""
-        empty = cls.empty(shape)
-        return cls(np.zeros_like(empty.logs), empty.since, empty.n, empty.total)
+        return replace(cls.empty(shape), logs=np.zeros((*shape, BETS.size)))
 
     def update(
         self, sample: Sample, bound: ArrayLike, *, looks_a_year: int | None = NIGHTS_A_YEAR
@@ -141,28 +140,50 @@ class Detector:
         gains = np.log1p(ratios[..., np.newaxis] * BETS)
         gain = (sample.counts[..., np.newaxis] * gains).sum(axis=-2)
         restart = -math.inf if looks_a_year is None else -math.log(looks_a_year)
-        logs = np.logaddexp(self.logs, restart) + gain
-        running = _evidence(logs) > restart
-        nights = np.where(running, self.since + 1, 0)
-        n = np.where(running, self.n + sample.n(), 0.0)
-        return Detector(logs, nights, n, np.where(running, self.total + sample.total(), 0.0))
+        scores = self.scores + gain
+        running = (scores > 0) | (looks_a_year is None)
+        return Detector(
+            np.logaddexp(self.logs, restart) + gain,
+            np.where(running, scores, 0.0),
+            np.where(running, self.nights + 1, 0.0),
+            np.where(running, self.n + sample.n()[..., np.newaxis], 0.0),
+            np.where(running, self.total + sample.total()[..., np.newaxis], 0.0),
+        )
 
     def log_evidence(self) -> Floats:
         """Logarithm of the e-value: of the mean over bets; shape (...)."""
-        return _evidence(self.logs)
+        return np.asarray(np.logaddexp.reduce(self.logs, axis=-1) - math.log(BETS.size))
+
+    def age(self) -> Floats:
+        """Nights since the estimated start of the change, 0 if there is none; shape (...).
+
+        The start that the best bet's CUSUM gives (Hinkley 1970, Biometrika 57:1).
+        """
+        return self._best(self.nights)
+
+    def items(self) -> Floats:
+        """Items since then, or of the whole test; shape (...)."""
+        return self._best(self.n)
 
     def mean(self) -> Floats:
-        """Mean value since the estimated start of the change; NaN if there is none; shape (...)."""
-        return np.asarray(np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.n > 0))
+        """Mean value since then; NaN without an item; shape (...)."""
+        n = self.items()
+        return np.asarray(np.divide(self._best(self.total), n, out=np.full(n.shape, np.nan), where=n > 0))
 
     def where(self, chosen: NDArray[np.bool_], other: "Detector") -> "Detector":
         """Take this detector's streams where `chosen`, shape (...), else the other's."""
+        mask = chosen[..., np.newaxis]
         return Detector(
-            np.where(chosen[..., np.newaxis], self.logs, other.logs),
-            np.where(chosen, self.since, other.since),
-            np.where(chosen, self.n, other.n),
-            np.where(chosen, self.total, other.total),
+            np.where(mask, self.logs, other.logs),
+            np.where(mask, self.scores, other.scores),
+            np.where(mask, self.nights, other.nights),
+            np.where(mask, self.n, other.n),
+            np.where(mask, self.total, other.total),
         )
+
+    def _best(self, values: Floats) -> Floats:
+        best = self.scores.argmax(axis=-1)[..., np.newaxis]
+        return np.asarray(np.take_along_axis(values, best, axis=-1)[..., 0])
 
 
 def mean_evidence(*detectors: Detector) -> Floats:
@@ -175,10 +196,6 @@ def mean_evidence(*detectors: Detector) -> Floats:
     """
     stacked = np.stack([one.log_evidence() for one in detectors])
     return np.asarray(logsumexp(stacked, axis=0) - math.log(len(detectors)))
-
-
-def _evidence(logs: Floats) -> Floats:
-    return np.asarray(np.logaddexp.reduce(logs, axis=-1) - math.log(logs.shape[-1]))
 
 
 def threshold(alpha: float, *, members: int) -> float:

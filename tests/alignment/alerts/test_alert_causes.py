@@ -26,31 +26,31 @@ from alignment.alerts.core.attribution import (
 )
 from alignment.alerts.core.baselines import Band
 from alignment.alerts.core.detectors import NIGHTS_A_YEAR, Sample
-from tests.factories.drifts import Plant, Simulation, World, every, first_named, one
+from tests.factories.drifts import Plant, Simulation, Verdicts, World, every, first_named, one
 
 QUIET = 10  # nights before the change in quick runs
-SILENT = {"to_false": every(0.03), "to_true": every(0.03)}
-STRICTER = {"to_false": one(0.08)}
-BOT = {"human": one(-0.08)}
+SILENT = Plant(QUIET, to_false=every(0.03), to_true=every(0.03))
+STRICTER = Plant(QUIET, to_false=one(0.08))
+BOT = Plant(QUIET, human=one(-0.08))
 
 
-def named(plant: Plant, *, runs: int, nights: int, world: World | None = None, seed: int = 1):
+def named(plant: Plant, *, runs: int, nights: int, world: World | None = None, seed: int = 1) -> Verdicts:
     return first_named(Simulation(world or World(), plant, runs=runs, seed=seed).watched(nights))
 
 
 def test_60_of_60_silent_model_changes_are_named_the_judges() -> None:
-    found = named(Plant(QUIET, **SILENT), runs=60, nights=QUIET + 20)
+    found = named(SILENT, runs=60, nights=QUIET + 20)
     assert (found.judge.sum(), found.bot.sum()) == (60, 0)
 
 
 def test_at_least_110_of_120_stricter_prompts_are_named_the_judges() -> None:
-    found = named(Plant(QUIET, **STRICTER), runs=120, nights=QUIET + 30)
+    found = named(STRICTER, runs=120, nights=QUIET + 30)
     assert found.judge.sum() >= 110
     assert found.bot.sum() == 0
 
 
 def test_at_least_95_of_100_bot_drifts_are_named_the_bots() -> None:
-    found = named(Plant(QUIET, **BOT), runs=100, nights=QUIET + 45)
+    found = named(BOT, runs=100, nights=QUIET + 45)
     assert found.bot.sum() >= 95
     assert found.judge.sum() == 0
 
@@ -65,16 +65,14 @@ def test_quarters_without_a_change_have_no_alarm() -> None:
 @pytest.mark.parametrize("spread", [0.0, 0.01])
 def test_at_most_5_percent_of_years_without_a_change_have_an_alarm(spread: float) -> None:
     """Also where true rates differ from night to night by a standard deviation of 1 point."""
-    found = named(Plant(10**6), runs=200, nights=NIGHTS_A_YEAR, world=World(spread=spread), seed=3)
+    found = named(Plant(10**6), runs=100, nights=NIGHTS_A_YEAR, world=World(spread=spread), seed=3)
     assert found.any_alarm.mean() <= 0.05
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("effect", "least"), [({"to_false": one(0.06)}, 100), ({"to_false": one(0.10)}, 118), (STRICTER, 110)]
-)
-def test_stricter_prompts_by_effect(effect: dict, least: int) -> None:
-    found = named(Plant(60, **effect), runs=120, nights=60 + 60, seed=11)
+@pytest.mark.parametrize(("effect", "least"), [(0.06, 100), (0.08, 110), (0.10, 118)])
+def test_stricter_prompts_by_effect(effect: float, least: int) -> None:
+    found = named(Plant(60, to_false=one(effect)), runs=120, nights=60 + 60, seed=11)
     assert found.judge.sum() >= least
     assert found.bot.sum() <= 2
 

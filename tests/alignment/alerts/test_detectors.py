@@ -100,9 +100,9 @@ def drifts(quiet: int, *, runs: int = 200) -> np.ndarray:
         new = (found < 0) & (detector.log_evidence() >= limit)
         found[new] = night - quiet + 1
         if night == quiet + 20:
-            ages, means = detector.since, detector.mean()
-    assert 20 <= np.median(ages) <= 26  # 21 nights, and chance ones before
-    assert np.median(means) == pytest.approx(0.10, abs=0.015)
+            ages, means = detector.age(), detector.mean()
+    assert 20 <= np.median(ages) <= 22
+    assert np.median(means) == pytest.approx(0.10, abs=0.005)
     return found
 
 

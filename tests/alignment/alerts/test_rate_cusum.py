@@ -42,6 +42,7 @@ def test_a_sunken_rate_is_marked_and_stays_so_until_the_version_changes() -> Non
 
 def test_a_week_of_fewer_than_30_chats_is_skipped_without_a_reset() -> None:
     marks = rate_marks([Week(0.85, 200), Week(0.0, 29), Week(0.85, 200)], {"": 0.9})
+    assert marks[0].sum is not None
     assert marks[0].sum == marks[1].sum
     assert marks[2].marked is False
     assert marks[2].sum == pytest.approx(2 * marks[0].sum)
