@@ -70,13 +70,17 @@ class Policy:
     beta: float = 0.05
     guard: int = 300
 
+    def members(self, criteria: int) -> int:
+        """Detectors of the family: each criterion in three streams, and the anchors of all criteria."""
+        return 3 * criteria + 1
+
     def limit(self, criteria: int) -> float:
-        """Evidence that raises an alarm: each criterion in three streams, and the anchors of all criteria.
+        """Evidence that raises an alarm, in any of the family.
 
         >>> round(Policy().limit(14))
         1075
         """
-        return threshold(self.alpha * (1 - self.baseline_share), members=3 * criteria + 1)
+        return threshold(self.alpha * (1 - self.baseline_share), members=self.members(criteria))
 
     def band_alpha(self, criteria: int) -> float:
         """Error of the interval of each baseline.

@@ -221,5 +221,6 @@ def test_without_a_baseline_of_the_audit_its_labels_wait() -> None:
 
 def test_the_family_pays_for_every_stream_of_every_criterion() -> None:
     policy = Policy()
-    spent = (3 * 14 + 1) / policy.limit(14) + (5 * 14 + 1) * policy.band_alpha(14)
+    assert policy.members(14) == 3 * 14 + 1
+    spent = policy.members(14) / policy.limit(14) + (5 * 14 + 1) * policy.band_alpha(14)
     assert spent == pytest.approx(policy.alpha)
