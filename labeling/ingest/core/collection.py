@@ -30,7 +30,7 @@ class Part:
     trace : groups the parts of one request.
     chat : the session or conversation, "" where the record does not name it: then that of the trace, else the
         trace is the chat.
-    call : parts of the same call are one call, "" for a call of its own.
+    call : parts of the same call are one call, "" for a call of its own; of each trace one is whole.
     kind : a call of a model, the input and output of the whole trace, or the run of a tool.
     single : one of several messages of the call, in the order of the file; else all of its messages.
     broken : the record cannot be read, so the chat is incomplete without it.
@@ -41,7 +41,7 @@ class Part:
     chat: str = ""
     call: str = ""
     kind: Kind = "call"
-    turns: Call = Call()
+    turns: Call = field(default_factory=Call)
     single: bool = False
     broken: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -77,11 +77,12 @@ class Collection:
         """
         self._flush()
         found = self._store.execute(
-            "WITH placed AS (SELECT coalesce(nullif(part.chat, ''), trace.chat, part.trace) AS chat, number, body"
-            "  FROM part LEFT JOIN trace ON trace.id = part.trace),"
-            " place AS (SELECT chat, min(number) AS first FROM placed GROUP BY chat HAVING sum(body = '') = 0)"
-            " SELECT place.first, chat, body FROM placed JOIN place USING (chat)"
-            " ORDER BY place.first, chat, placed.number"
+            "WITH placed AS (SELECT coalesce(nullif(part.chat, ''), trace.chat, part.trace) AS chat, number,"
+            "  part.rowid AS place, body FROM part LEFT JOIN trace ON trace.id = part.trace),"
+            " whole AS (SELECT chat, min(number) AS first FROM placed GROUP BY chat"
+            "  HAVING sum(body = '') = 0)"
+            " SELECT whole.first, chat, body FROM placed JOIN whole USING (chat)"
+            " ORDER BY whole.first, chat, placed.number, placed.place"
         )
         for (first, chat), rows in groupby(found, key=itemgetter(0, 1)):
             yield first, _line(chat, [json.loads(body) for _, _, body in rows], level)
@@ -127,14 +128,19 @@ def _line(chat: str, bodies: Sequence[list[Any]], level: Level) -> dict[str, Any
 
 
 def _call(parts: Sequence[tuple[bool, Call]]) -> Call:
-    """Return a call from what its records say: those with all messages, else the single messages in order."""
+    """
+    Return a call from what its records say.
+
+    Of records with all its messages the last one counts, as exports hold a call again when it was updated.
+    Without any, its single messages in order.
+    """
     given: list[Turn] = []
     answered: list[Turn] = []
     for side, name in ((given, "given"), (answered, "answered")):
         for single in (False, True):
             found = [turns for one, call in parts if one == single and (turns := getattr(call, name))]
             if found and not side:
-                side += [turn for turns in found for turn in turns] if single else found[0]
+                side += [turn for turns in found for turn in turns] if single else found[-1]
     started = [call.started for _, call in parts if call.started is not None]
     ended = [call.ended for _, call in parts if call.ended is not None]
     return Call(tuple(given), tuple(answered), min(started, default=None), max(ended, default=None))

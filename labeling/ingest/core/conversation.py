@@ -34,8 +34,8 @@ def conversation_of(calls: Iterable[Call]) -> list[dict[str, Any]]:
 
     If any call was given an earlier answer, the calls repeat the history. A call's history ends where the
     chat ended before it; it may be cut at its start, and tool turns in it may lack or be shortened. What
-    follows is new. Otherwise each call was given its new turns alone, and all are kept; a call that was asked again
-    because it got no answer counts once.
+    follows is new. Otherwise each call was given its new turns alone, and all are kept; a call that
+    was asked again because it got no answer counts once.
 
     Where the bot answered anew, the chat holds both answers. A system turn is kept once, where it
     comes first.

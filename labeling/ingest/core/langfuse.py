@@ -18,8 +18,8 @@ from labeling.ingest.core.nested import below
 from labeling.transfer.core.records import UnreadableRest
 from labeling.transfer.core.rows import Row
 
-# Of the observations only these hold turns; spans, events and retrievals are the way between them.
-KINDS: dict[str, Kind] = {"GENERATION": "call", "TOOL": "tool", "AGENT": "whole"}
+# Only these observations hold turns, and the outermost one of a trace; the others are the way between them.
+KINDS: dict[str, Kind] = {"GENERATION": "call", "TOOL": "tool"}
 # Facts of a trace that its chat keeps as metadata, by the first name that is there.
 FACTS = {
     "user_id": ("user_id", "userId"),
@@ -36,6 +36,8 @@ _NAMES = {
     "trace": ("trace_id", "traceId"),
     "started": ("start_time", "startTime", "timestamp"),
     "ended": ("end_time", "endTime"),
+    "parent": ("parent_observation_id", "parentObservationId"),
+    "id": ("id",),
 }
 # What Langfuse's own libraries write into the metadata; of no use beside a chat.
 _NOISE = frozenset(("attributes", "resourceAttributes", "scope"))
@@ -140,19 +142,20 @@ class _Reader:
     def _whole(self, fields: Fields, chat: str) -> Iterator[Part]:
         trace = fields.text("id", blank=False)
         metadata = _facts(fields) | _metadata(fields.data.get("metadata"))
-        yield Part(self.number, trace, chat, kind="whole", turns=_turns(fields), metadata=metadata)
+        yield Part(self.number, trace, chat, "whole", "whole", _turns(fields), metadata=metadata)
 
     def _observation(self, fields: Fields, chat: str) -> Iterator[Part]:
         trace, chat = _text(fields.data, "trace"), chat or _text(fields.data, "chat")
-        kind = KINDS.get(str(fields.data.get("type")).upper())
+        kind = KINDS.get(str(fields.data.get("type")).upper(), "whole")
         name = fields.data.get("name")
-        metadata = _facts(fields) | _metadata(fields.data.get("metadata"))
-        read = kind is not None and (kind != "call" or self._is_wanted(name))
-        if kind is None or not read:  # its session still says which chat the trace belongs to
-            yield Part(self.number, trace, chat, kind="whole", metadata=metadata if not name else {})
+        inside = kind == "whole" and _text(fields.data, "parent")
+        if inside or (kind == "call" and not self._is_wanted(name)):
+            yield Part(self.number, trace, chat, kind="whole")  # says which chat the trace belongs to
             return
         turns = _tool_turns(fields, str(name or "tool")) if kind == "tool" else _turns(fields)
-        yield Part(self.number, trace, chat, kind=kind, turns=turns, metadata=metadata)
+        metadata = _facts(fields) | _metadata(fields.data.get("metadata"))
+        call = "" if kind == "whole" else _text(fields.data, "id")
+        yield Part(self.number, trace, chat, call or kind, kind, turns, metadata=metadata)
 
     def _is_wanted(self, name: object) -> bool:
         return name not in self.without and (not self.names or name in self.names)

@@ -34,7 +34,8 @@ def turns_of(value: Any, path: str, *, speaker: str) -> list[Turn]:
     Return the turns of an input or an output.
 
     Calls of tools and their results are turns of the role tool. The model's reasoning is left out: no
-    customer saw it. A file or picture leaves a mark such as "[image]". An object without messages is kept as its JSON.
+    customer saw it. A file or picture leaves a mark such as "[image]". An object without messages is kept
+    as its JSON.
 
     Parameters
     ----------
@@ -126,6 +127,10 @@ def _object(value: dict[str, Any], path: str, speaker: str) -> list[Turn]:
             return turns_of(items, f"{path}.{key}", speaker=speaker)
     if isinstance(value.get("message"), dict):
         return turns_of({"role": speaker, **value["message"]}, f"{path}.message", speaker=speaker)
+    if value.keys() == {"args", "kwargs"}:  # what Langfuse's decorator records of a function
+        kwargs = value["kwargs"]
+        items = [*(value["args"] or []), *(kwargs.values() if isinstance(kwargs, dict) else [])]
+        return turns_of(items[0] if len(items) == 1 else kwargs, path, speaker=speaker)
     text = _only_text(value)
     return [Turn(speaker, _json(value) if text is None else text)]
 

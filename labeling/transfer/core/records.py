@@ -91,17 +91,19 @@ class Window:
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.text, self.at = file, "", 0
-        self._passed = 1  # the line at the start of `text`
+        self._line, self._counted = 1, 0  # the line at this place of `text`
 
     @property
     def line(self) -> int:
         """The line of what comes next, from 1."""
-        return self._passed + self.text.count("\n", 0, self.at)
+        self._line += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
 
     def more(self) -> bool:
         """Double the text in memory; return False at the end of the file."""
         chunk = self.file.read(max(CHUNK, len(self.text) - self.at))
-        self._passed = self.line
+        self._line, self._counted = self.line, 0
         self.text, self.at = self.text[self.at :] + chunk, 0
         if len(self.text) > 2 * MAX_LINE:
             raise _too_long()
