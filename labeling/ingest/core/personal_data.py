@@ -1,0 +1,200 @@
+"""Where a text holds personal data: e-mail addresses, phone numbers, payment cards and IBANs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import phonenumbers
+from phonenumbers import Leniency, PhoneNumberFormat
+from stdnum import iban, luhn
+
+KINDS = ("email", "iban", "card", "phone")  # the order in which they are looked for: a found one is closed
+
+# The local part may have 64 characters (RFC 5321, section 4.5.3.1.1), the domain needs a letter at its end.
+_EMAIL = re.compile(r"(?<![\w.+-])\w[\w.'&+-]{0,63}@(?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,63}(?![\w-])")
+_FILES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")  # logo@2x.png
+_IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}")
+_CARD = re.compile(r"(?<![\w+])(?<!\d[.,-])\d(?:[ \u00a0-]?\d){13,18}(?![\w])(?![ .,-]?\d)")
+# Issuers of cards by their first digits and the lengths of their numbers (ISO/IEC 7812; the issuers' ranges).
+_ISSUERS = (
+    (re.compile(r"4"), (16, 19)),  # Visa
+    (re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
+    (re.compile(r"3[47]"), (15,)),  # American Express
+    (re.compile(r"6011|64[4-9]|65"), (16, 19)),  # Discover
+    (re.compile(r"35(?:2[89]|[3-8])"), (16, 19)),  # JCB
+    (re.compile(r"3(?:0[0-5]|[689])"), (14, 16, 19)),  # Diners Club
+    (re.compile(r"62"), (16, 17, 18, 19)),  # UnionPay
+    (re.compile(r"50[0-9]|5[6-8]|6304|67"), (16, 18, 19)),  # Maestro
+)
+_GROUPS = ((4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3), (4, 4, 4, 4, 2), (6, 13), (4, 4, 4, 6))
+
+_DIGITS = re.compile(r"\d(?:[^\w\n]{0,3}\d){6}")  # no phone number has fewer than seven
+# Digits with what people write between them; one phone number has at most 15 (ITU-T E.164).
+_NUMBER = re.compile(r"[+＋]?\(?\d(?:[ \u00a0()./\u2010-\u2015-]{0,3}\d){6,30}")
+_GROUP = re.compile(r"\d+")
+_NEAR = 48  # characters around a number in which words say what it is
+# Words that say it is the number of something else, with what may stand between such a word and the number.
+_COUNTED = re.compile(
+    r"(?<![^\W_])(?:orders?|invoices?|tracking|track|parcels?|packages?|shipments?|delivery|consignment|waybill|awb"
+    r"|reference|ref|tickets?|cases?|bookings?|reservation|transaction|customer|account|contract|articles?|items?"
+    r"|sku|ean|upc|isbn|gtin|imei|serial|model|product|part|batch|lot|code|coupon|voucher|policy|membership|member"
+    r"|id|no|nr|bestellung|bestellnummer|auftrag|auftragsnummer|rechnung|rechnungsnummer|sendung|sendungsnummer"
+    r"|paket|kundennummer|artikel|artikelnummer|vorgang|seriennummer|commande|facture|colis|pedido)"
+    r"(?:[\s:.#(\"'*=/-]|(?:number|numbers|num|no|nr|nummer|id|code|is|was|ist|lautet|und|and|or|numéro|número)\b"
+    r"|\d[\d-]*+,?)*+\Z",  # possessive: tries no digits twice
+    re.IGNORECASE,
+)
+_WORDS = (
+    r"(?<![^\W_])(?:phones?|telephone|tel|call(?:ed|ing)?|mobile|cell|cellphone|whatsapp|sms|text|fax|reach|ring|dial"
+    r"|hotline|telefon|telefonnummer|handy|handynummer|mobil|anrufen|rückruf|téléphone|portable|teléfono|móvil)"
+    r"(?![^\W_])"
+)
+_PHONE = re.compile(_WORDS, re.IGNORECASE)
+_IS_PHONE = re.compile(
+    rf"\W{{0,2}}(?:(?:is|as|on|my|our|the|ist|meine?)\s+){{0,3}}{_WORDS}(?!:)", re.IGNORECASE
+)
+_NO_PHONE = re.compile(
+    r"\d{4}-\d\d?-\d\d?(?!\d)"  # dates, with or without a time
+    r"|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d\d)(?!\d)"
+    r"|(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"  # IP addresses and versions
+    r"|\d{1,3}\.\d{4,}"  # coordinates
+    r"|\d{5}-\d{4}(?!\d)"  # ZIP codes
+)
+_MONEY_BEFORE = re.compile(r"(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF))\s?$", re.I)
+_MONEY_AFTER = re.compile(r"\s?(?:[€£¥%]|(?:USD|EUR|GBP|CHF|euros?|dollars?|pounds?)\b|[.,]\d)", re.I)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Found:
+    """Personal data at [start, end) in code points; `value` is the same however the same thing is written."""
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+def personal_data_in(text: str, *, before: str = "", regions: Sequence[str] = ()) -> list[Found]:
+    """
+    Return the personal data in a text, from its start to its end, without overlaps.
+
+    A number that only looks like a phone number or a card is passed over: by its checksum, by the issuers'
+    ranges, by the ranges that a country gives to phones, and by the words around it. "Order 4029357733" is no
+    phone number, "call me on 4029357733" is one.
+
+    Parameters
+    ----------
+    before : the message before it: an answer to "What is your phone number?" may be digits alone.
+    regions : ISO 3166 codes of the countries whose phone numbers are read without "+"; none: only those with.
+
+    Examples
+    --------
+    >>> [found.kind for found in personal_data_in("Mail an.na@example.com or call +44 20 7946 0958.")]
+    ['email', 'phone']
+    >>> personal_data_in("Order 4111111111111112 of 2026-11-29, € 1,299.00")
+    []
+    """
+    found: list[Found] = []
+    for one in _candidates(text, before, regions):
+        if not any(one.start < other.end and other.start < one.end for other in found):
+            found.append(one)
+    return sorted(found)
+
+
+def _candidates(text: str, before: str, regions: Sequence[str]) -> Iterator[Found]:
+    if "@" in text:
+        yield from _emails(text)
+    if _DIGITS.search(text):
+        yield from _ibans(text)
+        yield from _cards(text)
+        yield from _phones(text, before, regions)
+
+
+def _emails(text: str) -> Iterator[Found]:
+    for match in _EMAIL.finditer(text):
+        address = match[0].lower()
+        if not address.endswith(_FILES) and ".." not in address:
+            yield Found(match.start(), match.end(), "email", address)
+
+
+def _ibans(text: str) -> Iterator[Found]:
+    at = 0
+    while match := _IBAN.search(text, at):
+        at = match.start() + 2
+        # The pattern may reach into the words behind: the longest part that ends with a group counts.
+        ends = [end for end in range(match.end(), match.start() + 14, -1) if _ends_group(text, end)]
+        for end in ends:
+            number = re.sub(r"[\W_]", "", text[match.start() : end]).upper()
+            if iban.is_valid(number, check_country=False):
+                yield Found(match.start(), end, "iban", number)
+                at = end
+                break
+
+
+def _ends_group(text: str, end: int) -> bool:
+    return text[end - 1].isalnum() and (end == len(text) or not text[end].isalnum())
+
+
+def _cards(text: str) -> Iterator[Found]:
+    for match in _CARD.finditer(text):
+        number = re.sub(r"\D", "", match[0])
+        groups = tuple(len(group) for group in re.split(r"\D", match[0]))
+        issued = any(issuer.match(number) and len(number) in lengths for issuer, lengths in _ISSUERS)
+        fits = len(groups) == 1 or groups in _GROUPS
+        if (
+            issued
+            and fits
+            and luhn.is_valid(number)
+            and not _COUNTED.search(text, max(match.start() - _NEAR, 0), match.start())
+        ):
+            yield Found(match.start(), match.end(), "card", number)
+
+
+def _phones(text: str, before: str, regions: Sequence[str]) -> Iterator[Found]:
+    # The library takes a millisecond a number, so it sees only what the words around do not rule out.
+    at = 0
+    while match := _NUMBER.search(text, at):
+        other = _NO_PHONE.match(text, match.start())
+        at = other.end() if other else match.end()
+        called = "" if other else _called(text, match.start(), match.end(), before)
+        # Who says that it is a phone number need not know the ranges that are in use.
+        leniency = Leniency.POSSIBLE if called == "phone" else Leniency.VALID
+        for region in (regions or (None,)) if called else ():
+            found = list(phonenumbers.PhoneNumberMatcher(match[0], region, leniency=leniency))
+            for one in found:
+                value = phonenumbers.format_number(one.number, PhoneNumberFormat.E164)
+                yield Found(match.start() + one.start, match.start() + one.end, "phone", value)
+            if found:
+                break
+
+
+def _called(text: str, start: int, end: int, before: str) -> str:
+    """Return "phone" for what the text says is a phone number, "maybe" for what may be one, else ""."""
+    raw = text[start:end]
+    groups = _GROUP.findall(raw)
+    if sum(map(len, groups)) < 2 * len(groups) or (len(groups) == 1 and len(groups[0]) > 15):
+        return ""
+    if "+" in raw or "＋" in raw:
+        return "phone"
+    if _inside_a_word(text, start, end) or _COUNTED.search(text, max(start - _NEAR, 0), start):
+        return ""
+    if _MONEY_BEFORE.search(text, max(start - 8, 0), start) or _MONEY_AFTER.match(text, end):
+        return ""
+    line = re.split(r"[\n;!?]|[.]\s", text[max(start - _NEAR, 0) : start])[-1]
+    if _PHONE.search(line) or _IS_PHONE.match(text, end) or (start < _NEAR and _asked_for_phone(before)):
+        return "phone"
+    # Ten digits in a row are more often the number of an order than of a phone.
+    return "maybe" if len(groups) > 1 else ""
+
+
+def _inside_a_word(text: str, start: int, end: int) -> bool:
+    before, after = text[max(start - 2, 0) : start], text[end : end + 2]
+    return re.search(r"[\w#][-/._]?$", before) is not None or re.match(r"[-/_]?\w", after) is not None
+
+
+def _asked_for_phone(before: str) -> bool:
+    """Whether the last that the message before asks for is a phone number."""
+    asked = [match.end() for match in _PHONE.finditer(before)]
+    return bool(asked) and not re.search(
+        r"\border\b|\binvoice\b|\btracking\b", before[asked[-1] :], re.IGNORECASE
+    )
