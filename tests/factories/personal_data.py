@@ -18,7 +18,7 @@ SENTENCES = {
         "You can call me on {} after six.",
         "My mobile is {}.",
         "Phone: {}",
-        "Tel. {}, please ring twice",
+        "Tel. {}, please ring twice.",
         "If the driver gets lost: reach me at {}!",
         "Rufen Sie mich unter der Handynummer {} an.",
     ),

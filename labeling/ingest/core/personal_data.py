@@ -14,7 +14,7 @@ KINDS = ("email", "iban", "card", "phone")  # the order in which they are looked
 _EMAIL = re.compile(r"(?<![\w.+-])\w[\w.'&+-]{0,63}@(?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,63}(?![\w-])")
 _FILES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")  # logo@2x.png
 _IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}")
-_CARD = re.compile(r"(?<![\w+])(?<!\d[.,-])\d(?:[ \u00a0-]?\d){13,18}(?![\w])(?![ .,-]?\d)")
+_CARD = re.compile(r"(?<![\w+])(?<!\d[ .,-])\d(?:[ \u00a0-]?\d){13,27}")
 # Issuers of cards by their first digits and the lengths of their numbers (ISO/IEC 7812; the issuers' ranges).
 _ISSUERS = (
     (re.compile(r"4"), (16, 19)),  # Visa
@@ -30,28 +30,33 @@ _GROUPS = ((4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3), (4, 4, 4, 4, 2),
 
 _DIGITS = re.compile(r"\d(?:[^\w\n]{0,3}\d){6}")  # no phone number has fewer than seven
 # Digits with what people write between them; one phone number has at most 15 (ITU-T E.164).
-_NUMBER = re.compile(r"[+＋]?\(?\d(?:[ \u00a0()./\u2010-\u2015-]{0,3}\d){6,30}")
+_NUMBER = re.compile(
+    r"[+＋]?\(?\d(?:(?:[ \u00a0]?[(/\u2010-\u2015-][ \u00a0]?|\.|\)[ \u00a0-]?|[ \u00a0]{1,2})?\d){6,30}"
+)
+_END = re.compile(r"[\n;!?]|(?<!tel)(?<!fax)(?<!mob)[.]\s|\d{3}", re.IGNORECASE)  # of what a word is about
 _GROUP = re.compile(r"\d+")
 _NEAR = 48  # characters around a number in which words say what it is
 # Words that say it is the number of something else, with what may stand between such a word and the number.
 _COUNTED = re.compile(
-    r"(?<![^\W_])(?:orders?|invoices?|tracking|track|parcels?|packages?|shipments?|delivery|consignment|waybill|awb"
-    r"|reference|ref|tickets?|cases?|bookings?|reservation|transaction|customer|account|contract|articles?|items?"
-    r"|sku|ean|upc|isbn|gtin|imei|serial|model|product|part|batch|lot|code|coupon|voucher|policy|membership|member"
-    r"|id|no|nr|bestellung|bestellnummer|auftrag|auftragsnummer|rechnung|rechnungsnummer|sendung|sendungsnummer"
-    r"|paket|kundennummer|artikel|artikelnummer|vorgang|seriennummer|commande|facture|colis|pedido)"
-    r"(?:[\s:.#(\"'*=/-]|(?:number|numbers|num|no|nr|nummer|id|code|is|was|ist|lautet|und|and|or|numéro|número)\b"
-    r"|\d[\d-]*+,?)*+\Z",  # possessive: tries no digits twice
+    r"(?<![^\W_])(?:(?:no|nr)[.:]|id(?![^\W_])|(?:orders?|invoices?|tracking|track|parcels?|packages?"
+    r"|shipments?|delivery|consignment|waybill|awb|reference|ref|tickets?|cases?|bookings?|reservation"
+    r"|transaction|customer|account|contract|articles?|items?|sku|ean|upc|isbn|gtin|imei|serial|model|product"
+    r"|part|batch|lot|code|coupon|voucher|policy|membership|member|bestellung|bestellnummer|auftrag"
+    r"|auftragsnummer|rechnung|rechnungsnummer|sendung|sendungsnummer|paket|kundennummer|kundennr|artikel"
+    r"|artikelnummer|vertrag|vorgang|seriennummer|commande|facture|colis|pedido)(?![^\W_]),?)"
+    r"(?:[\s:.#(\"'*=/-]|(?:number|numbers|num|no|nr|nummer|id|code|is|was|ist|lautet|und|and|or|numéro"
+    r"|número)\b|\d[\d-]*+,?)*+\Z",  # possessive: tries no digits twice
     re.IGNORECASE,
 )
 _WORDS = (
-    r"(?<![^\W_])(?:phones?|telephone|tel|call(?:ed|ing)?|mobile|cell|cellphone|whatsapp|sms|text|fax|reach|ring|dial"
-    r"|hotline|telefon|telefonnummer|handy|handynummer|mobil|anrufen|rückruf|téléphone|portable|teléfono|móvil)"
-    r"(?![^\W_])"
+    r"(?<![^\W_])(?:phones?|telephone|tel|call(?:ed|ing)?|mobile|cell|cellphone|whatsapp|sms|text|fax|reach"
+    r"|ring|dial|hotline|telefon|telefonnummer|handy|handynummer|mobil|anrufen|rückruf|téléphone|portable"
+    r"|teléfono|móvil)(?![^\W_])"
 )
 _PHONE = re.compile(_WORDS, re.IGNORECASE)
 _IS_PHONE = re.compile(
-    rf"\W{{0,2}}(?:(?:is|as|on|my|our|the|ist|meine?)\s+){{0,3}}{_WORDS}(?!:)", re.IGNORECASE
+    rf"(?:\s?\(|\s(?:is|as|ist)\s+(?:(?:my|our|the|a|meine?)\s+)?|, ?(?:my|meine?)\s+){_WORDS}(?!:)",
+    re.IGNORECASE,
 )
 _NO_PHONE = re.compile(
     r"\d{4}-\d\d?-\d\d?(?!\d)"  # dates, with or without a time
@@ -137,17 +142,20 @@ def _ends_group(text: str, end: int) -> bool:
 
 def _cards(text: str) -> Iterator[Found]:
     for match in _CARD.finditer(text):
-        number = re.sub(r"\D", "", match[0])
-        groups = tuple(len(group) for group in re.split(r"\D", match[0]))
-        issued = any(issuer.match(number) and len(number) in lengths for issuer, lengths in _ISSUERS)
-        fits = len(groups) == 1 or groups in _GROUPS
-        if (
-            issued
-            and fits
-            and luhn.is_valid(number)
-            and not _COUNTED.search(text, max(match.start() - _NEAR, 0), match.start())
-        ):
-            yield Found(match.start(), match.end(), "card", number)
+        if _COUNTED.search(text, max(match.start() - _NEAR, 0), match.start()):
+            continue
+        # The month of expiry and the code of a card may follow.
+        for end in range(match.end(), match.start() + 13, -1):
+            if _ends_group(text, end) and _is_card(written := text[match.start() : end]):
+                yield Found(match.start(), end, "card", re.sub(r"\D", "", written))
+                break
+
+
+def _is_card(written: str) -> bool:
+    number = re.sub(r"\D", "", written)
+    groups = tuple(len(group) for group in re.split(r"\D", written))
+    issued = any(issuer.match(number) and len(number) in lengths for issuer, lengths in _ISSUERS)
+    return issued and (len(groups) == 1 or groups in _GROUPS) and luhn.is_valid(number)
 
 
 def _phones(text: str, before: str, regions: Sequence[str]) -> Iterator[Found]:
@@ -157,15 +165,27 @@ def _phones(text: str, before: str, regions: Sequence[str]) -> Iterator[Found]:
         other = _NO_PHONE.match(text, match.start())
         at = other.end() if other else match.end()
         called = "" if other else _called(text, match.start(), match.end(), before)
-        # Who says that it is a phone number need not know the ranges that are in use.
-        leniency = Leniency.POSSIBLE if called == "phone" else Leniency.VALID
-        for region in (regions or (None,)) if called else ():
-            found = list(phonenumbers.PhoneNumberMatcher(match[0], region, leniency=leniency))
-            for one in found:
-                value = phonenumbers.format_number(one.number, PhoneNumberFormat.E164)
-                yield Found(match.start() + one.start, match.start() + one.end, "phone", value)
-            if found:
-                break
+        found = _matches(match[0], regions, Leniency.VALID) if called else []
+        if called == "phone" and not found:
+            # Whoever says that it is a phone number need not know the ranges that are in use.
+            found = [
+                one for one in _matches(match[0], regions, Leniency.POSSIBLE) if one.raw_string == match[0]
+            ]
+        whole = match.start()
+        for one in found:
+            start, end = match.start() + one.start, match.start() + one.end
+            if any(sign.isdigit() for sign in text[whole:start]):
+                break  # a part of a longer number
+            whole = end
+            yield Found(start, end, "phone", phonenumbers.format_number(one.number, PhoneNumberFormat.E164))
+
+
+def _matches(raw: str, regions: Sequence[str], leniency: int) -> list[phonenumbers.PhoneNumberMatch]:
+    """Return the phone numbers in digits, of the first region that finds any."""
+    for region in regions or (None,):
+        if found := list(phonenumbers.PhoneNumberMatcher(raw, region, leniency=leniency)):
+            return found
+    return []
 
 
 def _called(text: str, start: int, end: int, before: str) -> str:
@@ -180,7 +200,7 @@ def _called(text: str, start: int, end: int, before: str) -> str:
         return ""
     if _MONEY_BEFORE.search(text, max(start - 8, 0), start) or _MONEY_AFTER.match(text, end):
         return ""
-    line = re.split(r"[\n;!?]|[.]\s", text[max(start - _NEAR, 0) : start])[-1]
+    line = _END.split(text[max(start - _NEAR, 0) : start])[-1]
     if _PHONE.search(line) or _IS_PHONE.match(text, end) or (start < _NEAR and _asked_for_phone(before)):
         return "phone"
     # Ten digits in a row are more often the number of an order than of a phone.
@@ -189,7 +209,7 @@ def _called(text: str, start: int, end: int, before: str) -> str:
 
 def _inside_a_word(text: str, start: int, end: int) -> bool:
     before, after = text[max(start - 2, 0) : start], text[end : end + 2]
-    return re.search(r"[\w#][-/._]?$", before) is not None or re.match(r"[-/_]?\w", after) is not None
+    return re.search(r"[\w#][-/._]?\Z", before) is not None or re.match(r"[-/_]?\w", after) is not None
 
 
 def _asked_for_phone(before: str) -> bool:
