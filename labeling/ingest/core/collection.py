@@ -15,6 +15,8 @@ from labeling.ingest.core.messages import Turn
 from labeling.transfer.core.rows import Row
 
 PARTS_AT_ONCE = 2000
+# Of one chat, characters: with its history in every call a chat takes much more than its own length.
+MAX_PARTS = 64 * 1024**2
 # Where the turns of a trace are read from, the best first; tools' turns only where no call holds any.
 Kind = Literal["call", "whole", "tool"]
 Level = Literal["calls", "traces"]
@@ -47,7 +49,7 @@ class Part:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Collection:
+class ChatCollection:
     """A store of parts for the time of one import; use it as a context manager."""
 
     def __init__(self) -> None:
@@ -85,7 +87,12 @@ class Collection:
             " ORDER BY whole.first, chat, placed.number, placed.place"
         )
         for (first, chat), rows in groupby(found, key=itemgetter(0, 1)):
-            yield first, _line(chat, [json.loads(body) for _, _, body in rows], level)
+            bodies, size = [], 0
+            for *_, body in rows:
+                size += len(body)
+                if size <= MAX_PARTS:
+                    bodies.append(json.loads(body))
+            yield first, _line(chat, bodies, level) if size <= MAX_PARTS else _too_large(chat)
 
     def _flush(self) -> None:
         self._store.executemany(
@@ -97,6 +104,12 @@ class Collection:
             [(part.trace, part.chat) for part in self._waiting if part.chat],
         )
         self._waiting = []
+
+
+def _too_large(chat: str) -> FieldProblem:
+    return FieldProblem(
+        "", f"the records of chat {chat} hold more than {MAX_PARTS // 1024**2} million characters"
+    )
 
 
 def _body(part: Part) -> str:

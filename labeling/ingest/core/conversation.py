@@ -94,6 +94,8 @@ class _Chat:
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.keys: list[_Key] = []  # of the messages but the system's
+        self.said: list[_Key] = []  # of these the customer's and the bot's
+        self.places: list[int] = []  # of these in `keys`
         self.instructions: set[_Key] = set()
 
     def add(self, call: Call, *, repeats: bool) -> None:
@@ -107,16 +109,18 @@ class _Chat:
         known = self._history(turns, len(given)) if repeats else self._unanswered(given)
         for n, turn in enumerate(turns[known:], known):
             self._append(turn, call.started if n < len(given) else call.ended)
+            if turn.role != "tool":
+                self.said.append(_key(turn))
+                self.places.append(len(self.keys))
             self.keys.append(_key(turn))
 
     def _history(self, turns: Sequence[Turn], given: int) -> int:
         """Return how many of the first turns the chat holds; the first `given` were the model's input."""
         keys = [_key(turn) for turn in turns]
         # Tools' turns may be shortened or missing in a history, so the others are compared.
-        said = [n for n, key in enumerate(self.keys) if key[0] != "tool"]
         asked = [n for n, key in enumerate(keys[:given]) if key[0] != "tool"]
-        here, there = _shared([self.keys[n] for n in said], [keys[n] for n in asked])
-        at, known = (said[here - 1] + 1, asked[there - 1] + 1) if there else (0, 0)
+        here, there = _shared(self.said, [keys[n] for n in asked])
+        at, known = (self.places[here - 1] + 1, asked[there - 1] + 1) if there else (0, 0)
         while there and known < len(keys) and at < len(self.keys) and keys[known] == self.keys[at]:
             at, known = at + 1, known + 1
         return known
@@ -147,7 +151,9 @@ def _shared(said: Sequence[_Key], asked: Sequence[_Key]) -> tuple[int, int]:
         return start, start
     size = len(asked)
     for end in range(size, len(said) + 1):
-        if size > 1 and said[end - size : end] == asked:  # answered anew, from a history that was cut
+        if (
+            size > 1 and said[end - size] == asked[0] and said[end - size : end] == asked
+        ):  # answered anew, from a history that was cut
             return end, size
     return 0, 0
 

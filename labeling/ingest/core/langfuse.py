@@ -4,14 +4,13 @@ Shapes: langfuse.com/docs/api-and-data-platform/features (export-from-ui, blob-s
 observations-api), and the server's API definition for sessions and traces.
 """
 
-from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from common.guarded_json import guarded_loads
 from common.jsonl import Fields
 from common.problems import FieldProblem, shown
-from labeling.ingest.core.collection import Collection, Kind, Level, Part
+from labeling.ingest.core.collection import ChatCollection, Kind, Level, Part
 from labeling.ingest.core.conversation import Call, is_moment, nanoseconds_of
 from labeling.ingest.core.messages import turns_of
 from labeling.ingest.core.nested import below
@@ -44,7 +43,7 @@ _NOISE = frozenset(("attributes", "resourceAttributes", "scope"))
 
 
 def langfuse_chats(
-    rows: Iterable[Row], *, level: Level = "calls", names: Names[str] = (), without: Names[str] = ()
+    rows: Iterable[Row], *, level: Level = "calls", names: Collection[str] = (), without: Collection[str] = ()
 ) -> Iterator[Row]:
     """
     Yield the number of each chat's first row, and the chat as a line of a file of chats, or a problem.
@@ -52,6 +51,7 @@ def langfuse_chats(
     A session is a chat, and so is a trace without a session. Its turns are those of the models' calls
     (observations of type GENERATION), in the order of their ends; of a trace without any, its own input and
     output. Rows of one chat may stand anywhere; a chat with a wrong row is left out, all others are yielded.
+    Of a line that is no JSON nobody can say which chat lacks it: the caller decides about the others.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def langfuse_chats(
     >>> [chat["id"] for _, chat in langfuse_chats([(1, trace | {"sessionId": "s1"})])]
     ['s1']
     """
-    with Collection() as collection:
+    with ChatCollection() as collection:
         for number, row in rows:
             if isinstance(row, FieldProblem):
                 yield number, row
@@ -85,7 +85,7 @@ def langfuse_chats(
 class _Reader:
     """Parts of one row."""
 
-    def __init__(self, number: int, names: Names[str], without: Names[str]) -> None:
+    def __init__(self, number: int, names: Collection[str], without: Collection[str]) -> None:
         self.number, self.names, self.without = number, names, without
 
     def parts(self, row: Mapping[str, Any]) -> Iterator[Part | FieldProblem]:

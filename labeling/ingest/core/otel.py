@@ -5,15 +5,14 @@ semantic-conventions-genai, docs/gen-ai: spans, events, input and output message
 message each are those of version 1.36 and earlier. OTLP: opentelemetry.io/docs/specs/otlp, JSON encoding.
 """
 
-from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from common.guarded_json import guarded_loads
 from common.jsonl import Fields
 from common.problems import FieldProblem, shown
-from labeling.ingest.core.collection import Collection, Kind, Level, Part
+from labeling.ingest.core.collection import ChatCollection, Kind, Level, Part
 from labeling.ingest.core.conversation import Call, is_moment
 from labeling.ingest.core.messages import Turn, instructions_of, turns_of
 from labeling.ingest.core.nested import Item, below, nested_objects
@@ -52,7 +51,11 @@ FACTS = {
 
 
 def otel_chats(
-    paths: Iterable[Path], *, level: Level = "calls", names: Names[str] = (), without: Names[str] = ()
+    paths: Iterable[Path],
+    *,
+    level: Level = "calls",
+    names: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> Iterator[Row]:
     """
     Yield the line of each chat's first span, and the chat as a line of a file of chats, or a problem.
@@ -69,7 +72,7 @@ def otel_chats(
 
     Raises ImportProblem where a file cannot be opened.
     """
-    with Collection() as collection:
+    with ChatCollection() as collection:
         files = list(paths)
         for path in files:
             resource: dict[str, Any] = {}
@@ -146,7 +149,7 @@ def _resource(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(
-    item: Item, resource: Mapping[str, Any], names: Names[str], without: Names[str]
+    item: Item, resource: Mapping[str, Any], names: Collection[str], without: Collection[str]
 ) -> Iterator[Part | FieldProblem]:
     """Yield the parts of a span or a log record, or its problem and the mark that its chat is incomplete."""
     if isinstance(item.value, FieldProblem):
@@ -176,7 +179,7 @@ class _Record:
         self.chat = _text(attributes, CONVERSATION)
         self.facts = {key: _text({**resource, **attributes}, names) for key, names in FACTS.items()}
 
-    def span(self, names: Names[str], without: Names[str]) -> Iterator[Part]:
+    def span(self, names: Collection[str], without: Collection[str]) -> Iterator[Part]:
         """Yield the parts of a span: its attributes, and its events."""
         events = self.fields.items("events", default=[])
         kind = self._kind(events)

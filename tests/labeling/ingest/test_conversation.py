@@ -88,7 +88,9 @@ def test_json_of_tools_is_the_same_with_other_spaces() -> None:
 def test_any_dialogue_comes_back_whole_from_its_calls_in_any_order(form: str) -> None:
     for seed in range(200):
         dice = random.Random(f"{form} {seed}")
-        truth, calls, new, clock = [], [], [], 0
+        truth: list[Turn] = []
+        new: list[Turn] = []
+        calls, clock = [], 0
         for turn in range(dice.randint(2, 8)):
             # A question that repeats word for word is told apart by the history alone.
             question = dice.choice(["yes", "no", f"q{turn}"]) if truth else f"q{turn}"

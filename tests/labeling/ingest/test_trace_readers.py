@@ -19,6 +19,7 @@ from labeling.transfer.core.rows import Row
 from labeling.transfer.core.tables import rows_of, source_of
 from tests.files import write_jsonl
 
+# Written after the public documentation that the readers name; no data of anybody.
 EXPORTS = Path(__file__).parent / "exports"
 SYSTEM = ("system", "You help customers of the shop.")
 QUESTION, ANSWER = ("user", "Where is order 4711?"), ("assistant", "It is on its way.")
@@ -151,6 +152,15 @@ def test_a_session_without_text_is_named_not_dropped() -> None:
         3,
         "chat t1 holds no messages: its records have neither input nor output",
     )
+
+
+def test_a_session_of_endless_records_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labeling.ingest.core.collection.MAX_PARTS", 300)
+    traces = [{"id": f"t{n}", "timestamp": f"2026-03-02T09:00:0{n}Z", "input": "x" * 90} for n in range(4)]
+    rows = [(n, trace | {"sessionId": "s1"}) for n, trace in enumerate(traces, 1)]
+    ((number, problem), (_, small)) = langfuse_chats([*rows, (9, traces[0] | {"id": "t9"})])
+    assert (number, str(problem)) == (1, "the records of chat s1 hold more than 0 million characters")
+    assert small["id"] == "t9"  # type: ignore[index]
 
 
 # ---------- OpenTelemetry ----------
