@@ -50,7 +50,7 @@ _COUNTED = re.compile(
 )
 _WORDS = (
     r"(?<![^\W_])(?:phones?|telephone|tel|call(?:ed|ing)?|mobile|cell|cellphone|whatsapp|sms|text|fax|reach"
-    r"|ring|dial|hotline|telefon|telefonnummer|handy|handynummer|mobil|anrufen|rückruf|téléphone|portable"
+    r"|ring|dial|hotline|telefon|telefonnummer|handy|handynummer|mobil|anrufen|rückruf|téléphone"
     r"|teléfono|móvil)(?![^\W_])"
 )
 _PHONE = re.compile(_WORDS, re.IGNORECASE)
@@ -58,6 +58,13 @@ _IS_PHONE = re.compile(
     rf"(?:\s?\(|\s(?:is|as|ist)\s+(?:(?:my|our|the|a|meine?)\s+)?|, ?(?:my|meine?)\s+){_WORDS}(?!:)",
     re.IGNORECASE,
 )
+_ASKED_NEAR = 120  # characters at the end of a message that may ask for a number
+_ASKED = re.compile(
+    r"(?<![^\W_])(?:(?P<phone>phone|telephone|mobile|cell|handy|handynummer|telefon|telefonnummer|téléphone)"
+    r"|order|invoice|tracking|bestellnummer|sendungsnummer|kundennummer)(?![^\W_])",
+    re.IGNORECASE,
+)
+_DECIMAL = re.compile(r"(?<![\d.])\d+\.\d{1,2}(?![\d.])")
 _NO_PHONE = re.compile(
     r"\d{4}-\d\d?-\d\d?(?!\d)"  # dates, with or without a time
     r"|\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d\d)(?!\d)"
@@ -192,11 +199,15 @@ def _called(text: str, start: int, end: int, before: str) -> str:
     """Return "phone" for what the text says is a phone number, "maybe" for what may be one, else ""."""
     raw = text[start:end]
     groups = _GROUP.findall(raw)
-    if sum(map(len, groups)) < 2 * len(groups) or (len(groups) == 1 and len(groups[0]) > 15):
+    if 2 * sum(map(len, groups)) < 3 * len(groups) or (len(groups) == 1 and len(groups[0]) > 15):
         return ""
     if "+" in raw or "＋" in raw:
         return "phone"
-    if _inside_a_word(text, start, end) or _COUNTED.search(text, max(start - _NEAR, 0), start):
+    if (
+        _DECIMAL.search(raw)
+        or _inside_a_word(text, start, end)
+        or _COUNTED.search(text, max(start - _NEAR, 0), start)
+    ):
         return ""
     if _MONEY_BEFORE.search(text, max(start - 8, 0), start) or _MONEY_AFTER.match(text, end):
         return ""
@@ -214,7 +225,5 @@ def _inside_a_word(text: str, start: int, end: int) -> bool:
 
 def _asked_for_phone(before: str) -> bool:
     """Whether the last that the message before asks for is a phone number."""
-    asked = [match.end() for match in _PHONE.finditer(before)]
-    return bool(asked) and not re.search(
-        r"\border\b|\binvoice\b|\btracking\b", before[asked[-1] :], re.IGNORECASE
-    )
+    asked = list(_ASKED.finditer(before, max(len(before) - _ASKED_NEAR, 0)))
+    return bool(asked) and asked[-1].lastgroup == "phone"

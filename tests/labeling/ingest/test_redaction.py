@@ -13,6 +13,7 @@ REGIONS = ("US", "GB", "DE")
 KEY = b"a secret of 24 bytes ..."
 # Written by hand, apart from the sentences of the factory.
 PERSONAL: tuple[tuple[str, list[str]], ...] = (
+    ("Appelez le 06.12.34.56.78 ou le +33 1 42 68 53 00", ["+33 1 42 68 53 00"]),
     ("hi its mike, 646-555-0182, pls call back", ["646-555-0182"]),
     ("cell (646) 555.0182 or work 646.555.0183 ext 12", ["(646) 555.0182", "646.555.0183"]),
     ("+1-202-555-0143", ["+1-202-555-0143"]),
@@ -70,6 +71,9 @@ NOTHING = (
     "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "Package dims 120 80 144, pallets 400 600 800",
     "lot 4242424242424242",
+    # Found wrong at first in the public chats of tau-bench's retail agent.
+    "269.16 - 272.33, (499.28 - 471.82) and 1166.98 - 481.5",
+    '{"Portable Charger": "6942297802", "Action Camera": "3377618313"}',
     "Artikel-Nr.: 0151 12345678",
 )
 
@@ -109,6 +113,7 @@ def test_digits_alone_are_a_phone_number_where_one_was_asked_for() -> None:
 
     assert found("4155552671", "What is your phone number?") == 1
     assert found("4155552671", "What is your order number?") == 0
+    assert found("4155552671", "Is it a phone? Then tell me the order number.") == 0
     assert found("4155552671", "") == 0
 
 
