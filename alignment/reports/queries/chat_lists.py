@@ -223,8 +223,9 @@ def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -
 def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
     """Return the rows of one page of a list; `query` is added to each chat's address."""
     chat_ids = {pair.chat_id for pair in pairs}
-    chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
-    splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
+    members = scope.members.filter(chat__external_id__in=chat_ids).select_related("chat__topic")
+    chats = {member.chat.external_id: member.chat for member in members}
+    splits = {member.chat_id: member.split for member in members}
     by_key = {row.key: row for row in scope.criteria}
     versions = newest_versions(criteria=scope.criteria)
     states = _states(scope, [pair for pair in pairs if pair.judge is None])

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,7 @@ class Redactor:
     ----------
     key : secret of the workspace; without it nobody can test whether a hash is that of a known address.
     regions : see `personal_data_in`.
+    kinds : what is redacted; other personal data stays.
 
     Raises ValueError for a key under 16 bytes.
 
@@ -93,10 +94,10 @@ class Redactor:
     (5, 14)
     """
 
-    def __init__(self, key: bytes, *, regions: Sequence[str] = ()) -> None:
+    def __init__(self, key: bytes, *, regions: Sequence[str] = (), kinds: Collection[str] = KINDS) -> None:
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"The key of the hashes must have at least {SHORTEST_KEY} bytes, not {len(key)}")
-        self._key, self._regions = key, tuple(regions)
+        self._key, self._regions, self._kinds = key, tuple(regions), frozenset(kinds)
 
     def chat(
         self, messages: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] | None = None
@@ -146,7 +147,8 @@ class Redactor:
 
     def found(self, text: str, before: str = "") -> list[Found]:
         """Return the personal data in a text; `before` is the message before it."""
-        return personal_data_in(text, before=before, regions=self._regions)
+        found = personal_data_in(text, before=before, regions=self._regions)
+        return [one for one in found if one.kind in self._kinds]
 
     def digest(self, found: Found) -> str:
         """Return the HMAC-SHA256 (RFC 2104) of what was found, as hexadecimal text."""
