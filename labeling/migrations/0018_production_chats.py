@@ -20,6 +20,21 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AlterModelOptions(
+            name="user",
+            options={
+                "permissions": [
+                    ("label_chats", "Can label the chats of own assignments"),
+                    ("see_judge", "Can see runs, verdicts and alignment"),
+                    ("edit_prompts", "Can write prompt versions"),
+                    ("see_holdout", "Can see the chats of holdout splits"),
+                    ("manage_labeling", "Can open labelling jobs and adjudicate"),
+                    ("start_runs", "Can start runs"),
+                    ("release_prompts", "Can release what the regression gate has tested"),
+                    ("send_chats", "Can send chats"),
+                ]
+            },
+        ),
         migrations.CreateModel(
             name="ChatSource",
             fields=[
@@ -96,6 +111,11 @@ class Migration(migrations.Migration):
             model_name="chat",
             name="unit_id",
             field=models.CharField(blank=True, default="", max_length=200),
+        ),
+        migrations.AddField(
+            model_name="dataimport",
+            name="text_deleted_at",
+            field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddIndex(
             model_name="chat",

@@ -18,7 +18,6 @@ from alignment.models.reports import Report
 from alignment.reports.core import Pair, disagreement_places
 from evaluation.models.runs import RunChat, Verdict
 from evaluation.prompts.queries.versions import newest_versions
-from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
