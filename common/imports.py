@@ -57,3 +57,8 @@ class ImportKind:
     derived: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
     reader: Callable[[Path, Mapping[str, str]], Iterator[tuple[int, Any]]] | None = None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the page asks what the columns of a file are."""
+        return self.reader is None

@@ -108,7 +108,7 @@ def answer_once(
     try:
         answer = work()
     except BaseException:
-        IngestRequest.objects.filter(pk=row.pk, answer=None).delete()
+        IngestRequest.objects.filter(pk=row.pk, answer__isnull=True).delete()
         raise
     IngestRequest.objects.filter(pk=row.pk).update(answer=answer)
     return answer, False
@@ -116,13 +116,13 @@ def answer_once(
 
 def _take_over(row: IngestRequest, now: datetime) -> None:
     """Begin a request anew whose process has died."""
-    stale = IngestRequest.objects.filter(pk=row.pk, started_at=row.started_at, answer=None)
+    stale = IngestRequest.objects.filter(pk=row.pk, started_at=row.started_at, answer__isnull=True)
     if row.started_at > now - LONGEST_REQUEST or not stale.update(started_at=now):
         raise KeyConflict("in_progress", "The first request with this Idempotency-Key is still at work.")
 
 
 def ingest_sweep() -> None:
-    """Delete what is no longer needed: answers of requests after a day, files whose originals may not stay."""
+    """Delete the answers of requests after a day, and imported files where redaction is on."""
     IngestRequest.objects.filter(started_at__lt=timezone.now() - KEYS_KEPT).delete()
     if IngestSettings.current().redact:
         ended = (DataImport.State.DONE, DataImport.State.UNDONE)

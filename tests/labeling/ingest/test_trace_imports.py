@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
-from common.problems import ImportProblem
 from labeling.ingest.services.chats import ingest_sweep
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.imports import DataImport
@@ -62,7 +61,7 @@ def test_a_broken_export_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "traces.jsonl"
     good = {"id": "t1", "timestamp": "2026-01-02T03:04:05Z", "input": "Hi", "output": "Hello"}
     path.write_text(json.dumps(good) + "\n{broken\n")
-    with pytest.raises(ImportProblem, match="line 2"):
+    with pytest.raises(CommandError, match="line 2"):
         call_command("import_chats", str(path), format="langfuse")
     assert not Chat.objects.exists()
 
