@@ -1,4 +1,4 @@
-"""API of chats that arrive in production: many at once, sent again without harm."""
+"""API of chats that arrive in production: many at once, sent again without harm; and the rules for them."""
 
 import re
 from typing import Any, cast
@@ -10,14 +10,29 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api import INVALID, PROBLEMS, ApiView, field_error, problem
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    ApiView,
+    RowOutput,
+    StrictInput,
+    field_error,
+    problem,
+    validated,
+)
 from common.jsonl import Fields
 from common.parsers import BulkJSONParser
 from common.problems import FieldProblem
 from labeling.chats.core.transcript import MAX_MESSAGES, ROLES
+from labeling.ingest.core.personal_data import KINDS
+from labeling.ingest.core.topics import MAX_RULES
 from labeling.ingest.services.chats import MOST_CHATS, KeyConflict, answer_once, chats_ingest, result_json
+from labeling.ingest.services.incoming import incoming_change
+from labeling.models.ingest import IngestSettings
 from labeling.models.people import User
-from labeling.people.api.permissions import SendsChats
+from labeling.people.api.permissions import ManagesLabeling, SendsChats
+from labeling.sets.services import UnconfirmedError
 
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 DEFAULT_SOURCE = "api"
@@ -115,7 +130,7 @@ class ChatsApi(ApiView):
             if len(rows) > MOST_CHATS:
                 raise body.refuse("chats", f"holds {len(rows):,} chats; {MOST_CHATS:,} is the limit")
         except FieldProblem as wrong:
-            raise field_error(wrong) from None
+            raise field_error(FieldProblem(wrong.field or "body", wrong.message)) from None
         key = request.headers.get("Idempotency-Key")
         if key is None:
             return Response(result_json(chats_ingest(rows=rows, source=source)))
@@ -131,6 +146,69 @@ class ChatsApi(ApiView):
         except KeyConflict as conflict:
             raise problem(conflict.code, str(conflict)) from conflict
         return Response(answer, headers={"Idempotent-Replayed": "true"} if stored else None)
+
+
+class IncomingInput(StrictInput):
+    """The rules to change; the others stay."""
+
+    redact = serializers.ListField(
+        child=serializers.ChoiceField(choices=KINDS), required=False, help_text="Kinds of personal data."
+    )
+    regions = serializers.ListField(
+        child=serializers.CharField(max_length=2),
+        required=False,
+        max_length=50,
+        help_text="Countries whose phone numbers are read without “+”, as ISO 3166 codes.",
+    )
+    topic_rules = serializers.ListField(child=serializers.DictField(), required=False, max_length=MAX_RULES)
+    retention_days = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Chats this old lose their text; null keeps it."
+    )
+    confirmed = serializers.BooleanField(
+        default=False, help_text="A shorter retention deletes texts for good: true confirms it."
+    )
+
+
+class IncomingOutput(RowOutput[IngestSettings]):
+    """The rules for chats that come in."""
+
+    redact = serializers.ListField(child=serializers.CharField())
+    regions = serializers.ListField(child=serializers.CharField())
+    topic_rules = serializers.ListField(child=serializers.DictField())
+
+    class Meta:
+        model = IngestSettings
+        fields = ("redact", "regions", "topic_rules", "retention_days", "texts_deleted")
+
+
+class IncomingApi(ApiView):
+    """The rules for chats that come in."""
+
+    permission_classes = [ManagesLabeling]
+
+    @extend_schema(operation_id="incoming", responses={200: IncomingOutput, **NO_ACCESS})
+    def get(self, request: Request) -> Response:
+        """What is redacted, how chats get a topic, and when they lose their text."""
+        return Response(IncomingOutput(IngestSettings.current()).data)
+
+    @extend_schema(
+        operation_id="incoming_change",
+        request=IncomingInput,
+        responses={200: IncomingOutput, 400: INVALID, **PROBLEMS},
+    )
+    def patch(self, request: Request) -> Response:
+        """Change the rules in the body; chats that are stored already keep what they have.
+
+        409 `unconfirmed`: read how many chats lose their text, then send `confirmed`.
+        """
+        body = validated(IncomingInput, request.data)
+        try:
+            incoming_change(confirmed=body.pop("confirmed"), values=body, by=cast(User, request.user))
+        except FieldProblem as wrong:
+            raise field_error(wrong) from None
+        except UnconfirmedError as unconfirmed:
+            raise problem("unconfirmed", str(unconfirmed)) from unconfirmed
+        return self.get(request)
 
 
 def _source(body: Fields) -> str:

@@ -4,7 +4,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Coalesce
 
 from common.guarded_json import guarded_loads
 from common.jsonl import Fields
@@ -13,6 +17,7 @@ from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.ingest.core.intake import Intake
 from labeling.ingest.core.redaction import Redactor
 from labeling.ingest.core.topics import Rule, TopicDecision, rules_of, topic_of
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.ingest import ChatSource, IngestSettings
 
 MAX_PASTED = 200_000  # characters
@@ -98,6 +103,17 @@ def _pasted(text: str) -> dict[str, Any]:
         for turn, end in zip(turns, ends, strict=True)
     ]
     return {"id": "pasted", "messages": messages}
+
+
+def chats_due(days: int | None, *, now: datetime) -> QuerySet[Chat]:
+    """Return the chats that lose their text after so many days: not those of sets that leads have curated."""
+    if days is None:
+        return Chat.objects.none()
+    kept = ChatSetMember.objects.exclude(chat_set__kind=ChatSet.Kind.SAMPLE)
+    old = Chat.objects.filter(text_deleted_at=None).alias(at=Coalesce("last_at", "created_at"))
+    return old.filter(at__lte=now - timedelta(days=days)).exclude(
+        Exists(kept.filter(chat=OuterRef("pk")).order_by())
+    )
 
 
 def rules_text(rules: Sequence[Any]) -> str:

@@ -113,6 +113,18 @@ def personal_data_in(text: str, *, before: str = "", regions: Sequence[str] = ()
     return sorted(found)
 
 
+def unknown_regions(regions: Sequence[str]) -> list[str]:
+    """
+    Return those that are no country whose phone numbers are known.
+
+    Examples
+    --------
+    >>> unknown_regions(["GB", "XX"])
+    ['XX']
+    """
+    return [region for region in regions if region not in phonenumbers.SUPPORTED_REGIONS]
+
+
 def _candidates(text: str, before: str, regions: Sequence[str]) -> Iterator[Found]:
     if "@" in text:
         yield from _emails(text)
