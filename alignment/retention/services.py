@@ -16,7 +16,7 @@ from alignment.models.suggestions import Suggestion
 from common.models import Comment
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import FewShotExample
-from evaluation.models.runs import ModelCall, Run, TextBlock, Unit, UnitCall, Verdict
+from evaluation.models.runs import UNITS_LEFT, ModelCall, Run, TextBlock, Unit, UnitCall, Verdict
 from labeling.ingest.core.retention import ChatAge, RetentionPlan, TextCopy, retention_plan
 from labeling.ingest.queries import chats_due
 from labeling.ingest.services.chats import import_texts_delete
@@ -31,7 +31,6 @@ PAUSE = timedelta(minutes=10)
 DELETED = "Deleted after its retention."
 # Parts of prompts with the text of a chat, or with what a model said about it.
 BLOCKS = ("<<chat ", "<<draft ", "<<brief ", "<<text ")
-LEFT = (Unit.State.OPEN, Unit.State.LEASED, Unit.State.PARKED)
 
 
 def retention_sweep() -> None:
@@ -70,7 +69,7 @@ def texts_delete(*, days: int, now: datetime, limit: int = CHATS_AT_ONCE) -> int
 
 
 def _units_at_work(chat: Any) -> QuerySet[Unit]:
-    return Unit.objects.filter(chat=chat, run__state=Run.State.RUNNING, state__in=LEFT)
+    return Unit.objects.filter(chat=chat, run__state=Run.State.RUNNING, state__in=UNITS_LEFT)
 
 
 def _calls(due: Sequence[Chat]) -> Iterable[TextCopy]:
@@ -121,7 +120,7 @@ def _ages(due: Sequence[Chat], copies: Iterable[TextCopy]) -> list[ChatAge]:
 
 def _cancel_units(chats: Collection[int]) -> None:
     """Fail the units that are left in runs that are not at work: nobody can judge these chats any more."""
-    units = Unit.objects.filter(chat__in=chats, state__in=LEFT)
+    units = Unit.objects.filter(chat__in=chats, state__in=UNITS_LEFT)
     counts: dict[int, int] = {}
     for run in units.values_list("run", flat=True):
         counts[run] = counts.get(run, 0) + 1
