@@ -20,6 +20,7 @@ from labeling.models.chats import Chat, ChatSet
 from labeling.models.ingest import IngestSettings
 from labeling.models.labels import Adjudication, Label, LabelRevision, RaterNote
 from labeling.models.people import Role
+from labeling.transfer.queries.exports import label_line
 from tests.factories.rows import make_rater, make_user
 from tests.factories.runs import always, answering, block, evaluate, workspace
 
@@ -113,6 +114,8 @@ def test_no_copy_of_an_old_text_is_left_and_every_figure_stays(sample: ChatSet) 
         list(Chat.objects.order_by("pk").values_list("message_count", "char_count", "content_hash")) == counts
     )
     assert Label.objects.filter(value=True, evidence=[{"n": 1, "start": 0, "end": 3}]).count() == 3
+    line = label_line(Label.objects.select_related("rater", "version").latest("pk"), "c", "polite")
+    assert line["evidence"] == [{"message": 1, "start": 0, "end": 3, "quote": ""}]
     assert not Chat.objects.with_words([WORD.lower()]).exists()
     assert delete_all() == 0
 
