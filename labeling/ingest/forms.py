@@ -1,5 +1,6 @@
 """Form of the rules for chats that come in."""
 
+import re
 from typing import Any
 
 from django import forms
@@ -12,6 +13,7 @@ from labeling.models.ingest import IngestSettings
 
 LABELS = {"email": "E-mail addresses", "phone": "Phone numbers", "card": "Payment cards", "iban": "IBANs"}
 MAX_RULES_TEXT = 1_000_000
+_RULE = re.compile(r"rules\[(\d+)\]\.?(.*)")
 
 
 class IncomingForm(forms.Form):
@@ -75,7 +77,10 @@ class IncomingForm(forms.Form):
 
     def add_problem(self, problem: FieldProblem) -> None:
         """Show a problem at its field."""
-        path = "topic_rules" if problem.field.startswith("rules") else problem.field
-        where = f"{problem.field}: " if problem.field.startswith("rules[") else ""
-        message = f"{where}{problem.message}."
-        self.add_error(path if path in self.fields else None, message[:1].upper() + message[1:])
+        if rule := _RULE.match(problem.field):
+            field = f", {rule[2]}" if rule[2] else ""
+            self.add_error("topic_rules", f"Rule {int(rule[1]) + 1}{field}: {problem.message}.")
+            return
+        name = "topic_rules" if problem.field == "rules" else problem.field
+        message = f"{problem.message}."
+        self.add_error(name if name in self.fields else None, message[:1].upper() + message[1:])

@@ -49,7 +49,7 @@ def test_rules_are_saved_and_logged(lead: Client) -> None:
         ({"regions": "XX"}, "is not the code of a country"),
         ({"retention_days": "0"}, "Must be from 1 to 36,500"),
         ({"topic_rules": "[{"}, "not JSON"),
-        ({"topic_rules": '[{"topic": "x"}]'}, "Rules[0]: has no condition"),
+        ({"topic_rules": '[{"topic": "x"}]'}, "Rule 1: has no condition"),
         ({"topic_rules": '{"topic": "x"}'}, "Must be a list of rules"),
         ({"redact": ["name"]}, "not one of the available choices"),
     ],
