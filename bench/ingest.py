@@ -1,4 +1,4 @@
-"""Chats over the API: 1,000,000 in requests of 5,000, packed, with redaction on; the memory must stay flat."""
+"""Chats over the API: 1,000,000 in packed requests of 5,000; the memory must stay flat."""
 
 import gzip
 import json

@@ -238,5 +238,5 @@ ELSEWHERE: Mapping[str, str] = {
     "label_revision": "with its label",
     "export_file": "archives go with the first of their chats; other exports are streamed, never stored",
     "report": "holds ids of chats and figures; pages read excerpts from the chats",
-    "batch_file": "is written anew from the calls each time; the endpoint deletes its own copy",
+    "batch_file": "is written from the calls each time; the endpoint deletes its own copy",
 }

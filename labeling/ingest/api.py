@@ -55,7 +55,7 @@ class ChatInput(serializers.Serializer[Any]):
     topic = serializers.CharField(required=False, max_length=200)
     started_at = serializers.DateTimeField(required=False)
     unit_id = serializers.CharField(
-        required=False, max_length=200, help_text="What the experiment assigns to a variant."
+        required=False, max_length=200, help_text="Unit that the experiment assigns to a variant."
     )
     experiment = serializers.CharField(required=False, max_length=80)
     variant = serializers.CharField(required=False, max_length=80)
@@ -83,7 +83,7 @@ class RowProblemOutput(serializers.Serializer[Any]):
 
 
 class ChatsOutput(serializers.Serializer[Any]):
-    """What became of the chats; `ignored` counts the chats with each unknown field."""
+    """Counts and errors of a request; `ignored` counts the chats with each unknown field."""
 
     received = serializers.IntegerField()
     created = serializers.IntegerField()
@@ -118,7 +118,7 @@ class ChatsApi(ApiView):
     def post(self, request: Request) -> Response:
         """Store up to 5,000 chats; the same chats again change nothing.
 
-        A wrong chat is left out and named in `errors`, all others are stored. A chat may grow by messages
+        Wrong chats are named in `errors`, all others are stored. A chat may grow by messages
         until it is sampled. The body may be packed with gzip. 409 `other_body`: the Idempotency-Key came with
         another body. 409 `in_progress`: its first request is still at work.
         """

@@ -48,7 +48,7 @@ class RowProblem:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of the chats of a request; `ignored` counts the chats with each unknown field."""
+    """Counts and errors of a request; `ignored` counts the chats with each unknown field."""
 
     received: int
     created: int
@@ -70,7 +70,7 @@ class KeyConflict(Exception):
 
 def chats_ingest(*, rows: Sequence[Any], source: str) -> IngestResult:
     """
-    Store the chats that a source sends. A wrong one is left out and named; all others are stored.
+    Store the chats that a source sends. Wrong ones are named; all others are stored.
 
     Sent again, the same chats are unchanged. A chat may grow by messages at its end until it is sampled.
 
@@ -115,7 +115,7 @@ def answer_once(
 
 
 def _take_over(row: IngestRequest, now: datetime) -> None:
-    """Begin a request anew whose process has died."""
+    """Take over a request whose process has died."""
     stale = IngestRequest.objects.filter(pk=row.pk, started_at=row.started_at, answer__isnull=True)
     if row.started_at > now - LONGEST_REQUEST or not stale.update(started_at=now):
         raise KeyConflict("in_progress", "The first request with this Idempotency-Key is still at work.")

@@ -73,7 +73,7 @@ def _checked(name: str, value: Any) -> Any:
         rules_stored(value)
         return list(value)
     if value is not None and not 1 <= value <= MOST_DAYS:
-        raise FieldProblem(name, f"must be from 1 to {MOST_DAYS:,}, or left out to keep all texts")
+        raise FieldProblem(name, f"must be from 1 to {MOST_DAYS:,}, or empty to keep all texts")
     return value
 
 
