@@ -110,10 +110,8 @@ def _ages(due: Sequence[Chat], copies: Iterable[TextCopy]) -> list[ChatAge]:
     rows = Chat.objects.filter(pk__in=others).exclude(text_deleted_at=None)
     rows = rows.annotate(curated=Exists(curated.order_by()))
     gone = [
-        ChatAge(
-            chat.pk, chat.last_at or chat.created_at, frozenset(("curated",)) if chat.curated else frozenset()
-        )
-        for chat in rows.only("last_at", "created_at")
+        ChatAge(pk, last_at or created_at, frozenset(("curated",)) if is_curated else frozenset())
+        for pk, last_at, created_at, is_curated in rows.values_list("pk", "last_at", "created_at", "curated")
     ]
     return [ChatAge(chat.pk, chat.last_at or chat.created_at) for chat in due] + gone
 
@@ -164,10 +162,10 @@ def _delete_calls(plan: RetentionPlan) -> None:
 
 
 def _delete_label_texts(plan: RetentionPlan) -> None:
-    labels = Label.objects.filter(chat__in=plan.chats)
-    revisions = LabelRevision.objects.filter(label__chat__in=plan.chats)
+    labels: QuerySet[Any] = Label.objects.filter(chat__in=plan.chats)
+    revisions: QuerySet[Any] = LabelRevision.objects.filter(label__chat__in=plan.chats)
     for rows in (labels, revisions):
-        changed = []
+        changed: list[Any] = []
         for row in rows.exclude(rationale="", evidence=[]).only("rationale", "evidence"):
             row.rationale = ""
             row.evidence = [

@@ -51,7 +51,7 @@ class ChatInput(serializers.Serializer[Any]):
     """A chat, as in a file of chats."""
 
     id = serializers.CharField(max_length=200)
-    messages = MessageInput(many=True, max_length=MAX_MESSAGES)
+    messages = serializers.ListField(child=MessageInput(), max_length=MAX_MESSAGES)
     topic = serializers.CharField(required=False, max_length=200)
     started_at = serializers.DateTimeField(required=False)
     unit_id = serializers.CharField(
@@ -66,10 +66,10 @@ class ChatInput(serializers.Serializer[Any]):
 class ChatsInput(serializers.Serializer[Any]):
     """The chats of one system."""
 
-    source = serializers.RegexField(
+    source = serializers.RegexField(  # type: ignore[assignment]  # the name of the field in the body
         f"^{SOURCE.pattern}$", default=DEFAULT_SOURCE, help_text="Names the system; its ids are its own."
     )
-    chats = ChatInput(many=True, max_length=MOST_CHATS)
+    chats = serializers.ListField(child=ChatInput(), max_length=MOST_CHATS)
 
 
 class RowProblemOutput(serializers.Serializer[Any]):
@@ -92,7 +92,7 @@ class ChatsOutput(serializers.Serializer[Any]):
     refused = serializers.IntegerField()
     ignored = serializers.DictField(child=serializers.IntegerField())
     redactions = serializers.DictField(child=serializers.IntegerField())
-    errors = RowProblemOutput(many=True)
+    errors = RowProblemOutput(many=True)  # type: ignore[assignment]  # the name in the answer
 
 
 class ChatsApi(ApiView):

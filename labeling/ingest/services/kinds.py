@@ -98,8 +98,8 @@ def traces_import(
         try:
             return chats_import(path=lines, source=form, **options)
         except ImportProblem as problem:
-            number = places[problem.line - 1] if problem.line else None
-            raise ImportProblem(str(path), number, problem.field, problem.message) from None
+            place = places[problem.line - 1] if problem.line else None
+            raise ImportProblem(str(path), place, problem.field, problem.message) from None
 
 
 CHATS = ImportKind(
