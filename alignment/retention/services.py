@@ -63,9 +63,12 @@ def texts_delete(*, days: int, now: datetime, limit: int = CHATS_AT_ONCE) -> int
         delete(plan)
     _cancel_units(plan.chats)
     _delete_archives(due)
-    Chat.objects.filter(pk__in=plan.chats).update(messages=[], metadata={}, text_deleted_at=now)
-    IngestSettings.objects.update(texts_deleted=F("texts_deleted") + len(plan.chats))
-    return len(plan.chats)
+    # NB: the plan also names chats that lost their text before and share a call with these.
+    Chat.objects.filter(pk__in=[chat.pk for chat in due]).update(
+        messages=[], metadata={}, text_deleted_at=now
+    )
+    IngestSettings.objects.update(texts_deleted=F("texts_deleted") + len(due))
+    return len(due)
 
 
 def _units_at_work(chat: Any) -> QuerySet[Unit]:
@@ -108,10 +111,12 @@ def _ages(due: Sequence[Chat], copies: Iterable[TextCopy]) -> list[ChatAge]:
     curated = ChatSetMember.objects.filter(chat=OuterRef("pk")).exclude(chat_set__kind=ChatSet.Kind.SAMPLE)
     # NB: others that are due, but still have their text, keep shared copies until their own turn.
     rows = Chat.objects.filter(pk__in=others).exclude(text_deleted_at=None)
-    rows = rows.annotate(curated=Exists(curated.order_by()))
+    marked = rows.annotate(curated=Exists(curated.order_by()))
     gone = [
         ChatAge(pk, last_at or created_at, frozenset(("curated",)) if is_curated else frozenset())
-        for pk, last_at, created_at, is_curated in rows.values_list("pk", "last_at", "created_at", "curated")
+        for pk, last_at, created_at, is_curated in marked.values_list(
+            "pk", "last_at", "created_at", "curated"
+        )
     ]
     return [ChatAge(chat.pk, chat.last_at or chat.created_at) for chat in due] + gone
 
