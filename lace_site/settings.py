@@ -388,6 +388,7 @@ CELERY_TASK_ROUTES = {
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
+    "nightly": {"task": "alignment.tasks.nightly", "schedule": 600.0, "options": {"expires": 590}},
 }
 CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -457,6 +458,7 @@ INBOX_SUBJECTS = {
     "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
     "text": "labeling.rubric.queries.versions.text_subjects",
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
+    "plan": "evaluation.nightly.queries.plan_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
 # What the search finds, in this order: kind -> its heading, and which of these a user may open.

@@ -1,6 +1,6 @@
 """The chats of a day as a sampling frame, the sample that a plan takes of it, and the days that are due."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -87,7 +87,7 @@ def size_of(plan: SamplePlan) -> SampleSize:
     return SampleSize(plan.chats, plan.rule, plan.minimum, plan.maximum)
 
 
-def shortfall_texts(shortfalls: tuple[str, ...] | list[str]) -> list[str]:
+def shortfall_texts(shortfalls: Sequence[str]) -> list[str]:
     """Return why a sample is not the one that was asked for, in sentences."""
     return [SHORTFALLS[kind] for kind in shortfalls if kind in SHORTFALLS]
 
