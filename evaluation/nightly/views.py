@@ -74,7 +74,8 @@ def plan_detail(request: HttpRequest, plan_id: int) -> HttpResponse:
         "judge_problem": judge_problem(judge),
         "rows": night_rows(draws, whole=True),
         "page_obj": page,
-        "raters": [str(getattr(user, "rater", None) or user.get_username()) for user in plan.raters.all()],
+        "limits": _limits(plan),
+        "team": _team(plan),
         "criteria": [row.name for row in plan.criteria.filter(state=Criterion.State.ACTIVE)],
         "sampled_yesterday": plan.draws.filter(day=yesterday()).exists(),
     }
@@ -115,6 +116,19 @@ def night_judge(request: HttpRequest, plan_id: int, draw_id: int) -> HttpRespons
 def _plan(plan_id: int) -> SamplePlan:
     plans = SamplePlan.objects.select_related("rubric", "group", "created_by")
     return get_object_or_404(plans.prefetch_related("raters__rater"), pk=plan_id)
+
+
+def _limits(plan: SamplePlan) -> str:
+    """Return the limits of a topic in words; "" for none."""
+    least = f"at least {plan.minimum:,} a topic" if plan.minimum else ""
+    most = f"at most {plan.maximum:,} a topic" if plan.maximum else ""
+    return ", ".join(filter(None, (least, most)))
+
+
+def _team(plan: SamplePlan) -> list[str]:
+    """Return the plan's group and raters by name."""
+    names = [str(getattr(user, "rater", None) or user.get_username()) for user in plan.raters.all()]
+    return [plan.group.name, *names] if plan.group else names
 
 
 def _form(request: HttpRequest, plan: SamplePlan | None) -> HttpResponse:
