@@ -47,6 +47,7 @@ from tests.factories.imports import stored_imports
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
+from tests.factories.nights import stored_night
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
@@ -183,6 +184,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "chat_id": chat.pk,
         "chat_number": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
+        **stored_night(desk.rubric, by=lead, text=CANARY),
         "model_id": EndpointModel.objects.get().pk,
         "endpoint_id": ConnectedEndpoint.objects.get().pk,
         "rater_id": other.pk,

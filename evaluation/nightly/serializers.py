@@ -1,5 +1,6 @@
 """Bodies of the API of sample plans."""
 
+from datetime import time
 from decimal import Decimal
 from typing import Any
 
@@ -36,7 +37,7 @@ class PlanInput(StrictInput):
     maximum = serializers.IntegerField(
         min_value=1, max_value=MOST_CHATS, default=None, allow_null=True, help_text="At most; null: no cap."
     )
-    starts_at = serializers.TimeField(default="02:00", help_text="In the site's time zone.")
+    starts_at = serializers.TimeField(default=time(2), help_text="In the site's time zone.")
     budget_usd = serializers.DecimalField(
         12, 4, min_value=Decimal("0.0001"), default=None, allow_null=True, help_text="Of each night."
     )

@@ -7,11 +7,12 @@ from typing import Any
 from django.utils import timezone
 
 from evaluation.models.judges import JudgeProfile
+from evaluation.models.nightly import NightlyRun
 from evaluation.nightly.services import JudgeChoice, nightly_plan_save
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Rubric
-from labeling.models.sampling import SamplePlan
+from labeling.models.sampling import SampleDraw, SamplePlan
 from labeling.sampling.queries import SampleSize, yesterday
 from labeling.sampling.services import PlanSettings
 from tests.factories.rows import make_chat
@@ -52,9 +53,32 @@ def make_plan(
                 **settings,
             }
         ),
-        judge=JudgeChoice(profile or JudgeProfile.objects.get(is_default=True), budget_usd),
+        judge=JudgeChoice(profile or _profile(), budget_usd),
         by=by,
     )
     plan.first_day = timezone.localdate() - timedelta(days=days_back)
     plan.save(update_fields=["first_day"])
     return plan
+
+
+def stored_night(rubric: Rubric, *, by: User, text: str) -> dict[str, int]:
+    """The ids of a plan and of a night of it, the day before yesterday; what both say has this text."""
+    profile = JudgeProfile.objects.create(name=f"{text}-nightly", config={"engine": "direct"})
+    plan = make_plan(rubric, by=by, name=f"{text}-plan", profile=profile)
+    draw = SampleDraw.objects.create(
+        plan=plan,
+        day=yesterday() - timedelta(days=1),
+        seed=1,
+        settings={},
+        strata=[{"topic": f"{text}-topic", "size": 2, "n": 1, "probability": 0.5}],
+        frame_size=2,
+        sampled=1,
+        labels_problem=f"{text}-labels",
+    )
+    NightlyRun.objects.create(draw=draw, problem=f"{text}-problem", tried_at=timezone.now())
+    return {"plan_id": plan.pk, "draw_id": draw.pk}
+
+
+def _profile() -> JudgeProfile:
+    row, _ = JudgeProfile.objects.get_or_create(name="Every night", defaults={"config": {"engine": "direct"}})
+    return row
