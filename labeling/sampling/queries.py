@@ -101,7 +101,7 @@ def yesterday(now: datetime | None = None) -> date:
 
 
 def due_days(plan: SamplePlan, *, now: datetime) -> list[date]:
-    """Return the days whose sample is due and was not drawn, the oldest first.
+    """Return the days whose sample is due and still missing, the oldest first.
 
     A day is due from the plan's time of the next day on. Missed days are due for a week.
     """
@@ -120,7 +120,7 @@ def due_days(plan: SamplePlan, *, now: datetime) -> list[date]:
 def day_frame(day: date) -> QuerySet[Chat]:
     """Return the chats that arrived on a day and are in no sample and in no chat set.
 
-    Chats of sets were chosen by somebody, and may be held out.
+    Somebody chose the chats of sets, perhaps for a holdout.
     """
     begins = timezone.make_aware(datetime.combine(day, time.min))
     ends = timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))

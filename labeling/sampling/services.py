@@ -1,4 +1,4 @@
-"""Sample plans: save, pause and resume them; draw a night's sample."""
+"""Sample plans: save, pause and resume them; sample the chats of a night."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -129,8 +129,8 @@ def draw_night(
 ) -> SampleDraw:
     """Sample the chats of a day into a chat set; a day without chats gets an empty draw.
 
-    The sample is computed before the transaction, and again if another plan took one of its chats, so that
-    nobody waits for it. `spreads`: of verdicts by topic, for Neyman allocation.
+    The sample is computed before the transaction, and again if another plan has sampled one of its chats
+    by then, so that nobody waits for it. `spreads`: of verdicts by topic, for Neyman allocation.
 
     Raises DrawRefused for a day that is not over, or that the plan has sampled.
     """
