@@ -110,7 +110,7 @@ class PlanForm(forms.Form):
         min_value=0,
         max_value=MOST_CHATS,
         initial=0,
-        label="Judge said False",
+        label="Judged False",
         help_text="Further chats with a verdict of False.",
     )
     overlap = forms.IntegerField(min_value=1, max_value=MOST_OVERLAP, initial=1, label="Labels per chat")
@@ -196,10 +196,10 @@ def _initial(plan: SamplePlan) -> dict[str, Any]:
     judge = NightlyJudge.objects.select_related("profile").get(plan=plan)
     names = ("name", "rubric", "starts_at", "chats", "rule", "minimum", "maximum")
     return {name: getattr(plan, name) for name in (*names, "oversample", "overlap", "group")} | {
-        "audit_percent": float(f"{100 * plan.audit_share:g}"),
+        "audit_percent": f"{100 * plan.audit_share:.10g}",
         "raters": list(plan.raters.all()),
         "criteria": list(plan.criteria.all()),
         "profile": judge.profile,
-        "budget_usd": judge.budget_usd,
+        "budget_usd": judge.budget_usd and f"{judge.budget_usd:f}".rstrip("0").rstrip("."),
         "mode": judge.mode,
     }

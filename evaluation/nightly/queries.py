@@ -65,7 +65,7 @@ class NightRow:
     @property
     def shortfall_texts(self) -> list[str]:
         """Return why the sample is not the one that was asked for."""
-        return shortfall_texts(self.draw.shortfalls)
+        return shortfall_texts(self.draw.shortfalls) if self.draw.sampled else []
 
 
 @dataclass(frozen=True, slots=True)
