@@ -77,12 +77,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("run__isnull", True)), fields=["tried_at"], name="nightlyrun_open"
-                    )
-                ],
-            },
         ),
     ]

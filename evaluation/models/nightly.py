@@ -21,17 +21,12 @@ class NightlyJudge(models.Model):
 
 
 class NightlyRun(models.Model):
-    """The judge's run on a night's sample, or why it could not start."""
+    """The judge's run on a night's sample; `problem`: why it could not start, or what it waits for."""
 
     draw = models.OneToOneField(SampleDraw, on_delete=models.PROTECT, related_name="+")
     run = models.OneToOneField(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     problem = models.CharField(max_length=500, blank=True, default="")
     tried_at = models.DateTimeField()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["tried_at"], name="nightlyrun_open", condition=models.Q(run__isnull=True))
-        ]
 
     def __str__(self) -> str:
         return f"{self.draw_id}: {self.run_id or self.problem}"

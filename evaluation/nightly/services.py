@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from common.inbox.services import Kind, inbox_add
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 PROBLEM_LENGTH = 500
 # A judge that cannot start is tried again for so long; then a lead starts it.
 TRY_FOR = timedelta(hours=24)
+# A run whose endpoint does not answer goes on by itself when it does; its plan's owner is told after so long.
+STALLED_AFTER = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ def nights_work(now: datetime | None = None) -> None:
             night_start(draw=draw)
         except Exception:
             log.exception("the judge of sample %s failed to start", draw.pk)
+    _tell_stalled(now)
 
 
 def _sample_due(plan: SamplePlan, now: datetime) -> None:
@@ -170,5 +174,18 @@ def _unjudged(now: datetime) -> list[SampleDraw]:
     """Samples of the last day without a run: refused ones, and those of a worker that died in between."""
     lately = SampleDraw.objects.filter(drawn_at__gt=now - TRY_FOR, sampled__gt=0)
     active = lately.filter(plan__state=SamplePlan.State.ACTIVE)
-    judged = NightlyRun.objects.filter(run__isnull=False).values("draw")
-    return list(active.exclude(pk__in=judged).order_by("pk"))
+    tried = NightlyRun.objects.filter(Q(run__isnull=False) | Q(tried_at__gte=now)).values("draw")
+    return list(active.exclude(pk__in=tried).order_by("pk"))
+
+
+def _tell_stalled(now: datetime) -> None:
+    """Tell the owner, once, of a run that waits for its endpoint; a paused run tells by itself."""
+    nights = NightlyRun.objects.filter(run__state=Run.State.RUNNING, tried_at__lt=now - STALLED_AFTER)
+    nights.exclude(problem="").filter(run__error="").update(problem="")
+    for night in (
+        nights.filter(problem="").exclude(run__error="").select_related("run", "draw__plan__created_by")
+    ):
+        words = night.run.error[:PROBLEM_LENGTH] if night.run else ""
+        owner = night.draw.plan.created_by
+        if NightlyRun.objects.filter(pk=night.pk, problem="").update(problem=words) and owner is not None:
+            inbox_add(users=[owner], kind=Kind.NIGHTLY, subject=f"plan:{night.draw.plan_id}")

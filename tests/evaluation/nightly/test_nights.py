@@ -1,12 +1,14 @@
 """What happens at night: due days are sampled and judged once, and what stops a judge is told."""
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from common.models import InboxItem
@@ -97,6 +99,23 @@ def test_the_page_says_what_stopped_the_judge(client: Client, lead_user: User) -
         text = client.get(url).content.decode()
         assert "Paused: 3 of 6" in text
         assert "The budget of $2.00 is reached" in text
+
+
+def test_a_run_that_waits_for_its_endpoint_is_told_once(lead_user: User) -> None:
+    arrived({"refund": 10})
+    plan = make_plan(make_rubric("polite"), by=lead_user)
+    night_sample(plan=plan, day=yesterday())
+    Run.objects.update(error="connection: the endpoint does not answer")
+    nights_work()
+    assert not InboxItem.objects.exists()  # it may be back soon
+    NightlyRun.objects.update(tried_at=timezone.now() - timedelta(hours=1))
+    nights_work()
+    assert InboxItem.objects.filter(read_at=None).update(read_at=timezone.now()) == 1
+    nights_work()
+    assert not InboxItem.objects.filter(read_at=None).exists()
+    Run.objects.update(error="")
+    nights_work()
+    assert NightlyRun.objects.get().problem == ""
 
 
 def test_a_lead_starts_a_refused_judge_by_hand(client: Client, lead_user: User) -> None:
