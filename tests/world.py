@@ -148,6 +148,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
     """The ids of tests, a try and imports."""
     return {
         **stored_imports(lead, f"{CANARY}-import"),
+        **stored_night(desk.rubric, by=lead, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),
@@ -184,7 +185,6 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "chat_id": chat.pk,
         "chat_number": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
-        **stored_night(desk.rubric, by=lead, text=CANARY),
         "model_id": EndpointModel.objects.get().pk,
         "endpoint_id": ConnectedEndpoint.objects.get().pk,
         "rater_id": other.pk,

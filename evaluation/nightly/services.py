@@ -182,9 +182,8 @@ def _tell_stalled(now: datetime) -> None:
     """Tell the owner, once, of a run that waits for its endpoint; a paused run tells by itself."""
     nights = NightlyRun.objects.filter(run__state=Run.State.RUNNING, tried_at__lt=now - STALLED_AFTER)
     nights.exclude(problem="").filter(run__error="").update(problem="")
-    for night in (
-        nights.filter(problem="").exclude(run__error="").select_related("run", "draw__plan__created_by")
-    ):
+    stalled = nights.filter(problem="").exclude(run__error="")
+    for night in stalled.select_related("run", "draw__plan__created_by"):
         words = night.run.error[:PROBLEM_LENGTH] if night.run else ""
         owner = night.draw.plan.created_by
         if NightlyRun.objects.filter(pk=night.pk, problem="").update(problem=words) and owner is not None:
