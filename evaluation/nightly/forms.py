@@ -130,7 +130,7 @@ class PlanForm(forms.Form):
     SIZE = ("chats", "rule", "minimum", "maximum", "audit_percent")
 
     def __init__(self, *args: Any, plan: SamplePlan | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, initial=_initial(plan) if plan else {}, **kwargs)
+        super().__init__(*args, **({"initial": _initial(plan)} if plan else {}) | kwargs)
         rubrics = Rubric.objects.order_by("name")
         self._choose("rubric", rubrics)
         if plan is None and len(few := rubrics[:2]) == 1:

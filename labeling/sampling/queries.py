@@ -1,7 +1,6 @@
 """The chats of a day as a sampling frame, the sample that a plan takes of it, and the days that are due."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -186,10 +185,8 @@ def _keyed(
         output_field=text,
     )
     rows = frame.annotate(place=place).filter(place__lt=limit).order_by()
-    found = rows.values_list("place", "pk", "topic_id").iterator(ROWS_AT_ONCE)
-    with closing(found):
-        for key, chat, topic in found:
-            yield key, chat, keys[topic]
+    for key, chat, topic in rows.values_list("place", "pk", "topic_id").iterator(ROWS_AT_ONCE):
+        yield key, chat, keys[topic]
 
 
 # ---------- raters ----------
