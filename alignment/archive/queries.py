@@ -5,7 +5,7 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import IO, Any
 
@@ -229,6 +229,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a column as JSON: times in ISO 8601, UTC; bytes in base64."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
     if isinstance(value, bytes | memoryview):
