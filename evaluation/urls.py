@@ -6,6 +6,7 @@ from evaluation.connections import views as connections
 from evaluation.endpoints import views as endpoints
 from evaluation.judges import views as profiles
 from evaluation.runs.views import runs, starts
+from evaluation.webhooks import views as webhooks
 
 app_name = "evaluation"
 urlpatterns = [
@@ -29,4 +30,14 @@ urlpatterns = [
     path("runs/<int:run_id>/", runs.run_detail, name="run_detail"),
     path("runs/<int:run_id>/engine/", runs.run_engine, name="run_engine"),
     path("runs/<int:run_id>/<str:act>/", runs.run_act, name="run_act"),
+    path("webhooks/", webhooks.webhook_list, name="webhook_list"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook_new"),
+    path("webhooks/<int:webhook_id>/", webhooks.webhook_detail, name="webhook_detail"),
+    path("webhooks/<int:webhook_id>/edit/", webhooks.webhook_edit, name="webhook_edit"),
+    path(
+        "webhooks/<int:webhook_id>/deliveries/<int:delivery_id>/",
+        webhooks.webhook_delivery,
+        name="webhook_delivery",
+    ),
+    path("webhooks/<int:webhook_id>/<str:act>/", webhooks.webhook_act, name="webhook_act"),
 ]

@@ -384,6 +384,8 @@ CELERY_TASK_ROUTES = {
     "alignment.tasks.make_archive": {"queue": "judge"},
     "labeling.tasks.check_import": {"queue": "judge"},
     "labeling.tasks.store_import": {"queue": "judge"},
+    # Events leave within seconds: they wait behind nothing, and receivers that hang hold up nothing else.
+    "evaluation.tasks.send_webhooks": {"queue": "webhooks"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
@@ -453,6 +455,7 @@ INBOX_SUBJECTS = {
     "job": "labeling.jobs.queries.jobs.job_subjects",
     "criterion": "labeling.rubric.queries.criteria.criterion_subjects",
     "run": "evaluation.runs.queries.runs.run_subjects",
+    "webhook": "evaluation.webhooks.queries.webhook_subjects",
     "disagreement": "alignment.misalignments.queries.detail.misalignment_subjects",
     "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
     "text": "labeling.rubric.queries.versions.text_subjects",
