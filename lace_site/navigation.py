@@ -103,7 +103,13 @@ ENTRIES: Entries = (
         "Runs",
         "evaluation:run_list",
         "labeling.see_judge",
-        ("evaluation:run", "evaluation:profile", "evaluation:model", "evaluation:endpoint"),
+        (
+            "evaluation:run",
+            "evaluation:profile",
+            "evaluation:model",
+            "evaluation:endpoint",
+            "evaluation:webhook",
+        ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
@@ -113,6 +119,7 @@ MORE_PAGES = (
     ("Start a run", "evaluation:run_new", "labeling.start_runs"),
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
     ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
+    ("Webhooks", "evaluation:webhook_list", "labeling.manage_labeling"),
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
     ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),

@@ -19,8 +19,10 @@ from alignment.regression.services.policies import policy_in_force
 from common.models import Comment, InboxItem
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
+from evaluation.models.outbox import Delivery
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
+from evaluation.outbox.services import outbox_publish
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_close
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
@@ -50,6 +52,7 @@ from tests.factories.misalignments import stored_misalignment
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
+from tests.factories.webhooks import make_webhook
 
 CANARY = "CANARY"
 
@@ -165,6 +168,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
     return {
         "archive_id": stored_archive(by=lead),
+        **_webhook(),
         "subject": f"disagreement:{row}",
         "held_thread": f"disagreement:{held}",
         "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,
@@ -194,6 +198,13 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_token": _token(users["other"]).pk,
         **_people(lead),
     }
+
+
+def _webhook() -> dict[str, Any]:
+    row = make_webhook(name=f"{CANARY}-webhook")
+    outbox_publish(kind="verdicts.stored", payload={"chat_id": f"{CANARY}-chat"})
+    delivery = Delivery.objects.get(endpoint=row)
+    return {"webhook_id": row.pk, "delivery_id": delivery.pk, "event_id": str(delivery.event_id)}
 
 
 def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:

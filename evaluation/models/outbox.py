@@ -11,7 +11,7 @@ from labeling.models.people import User
 
 
 class EventKind(models.TextChoices):
-    """What an event tells. A webhook subscribes to kinds; a test goes to the one that is tested."""
+    """Kinds of events. A webhook subscribes to kinds; a test goes to the one that is tested."""
 
     VERDICTS = "verdicts.stored", "Verdicts of a chat were stored"
     RUN = "run.finished", "A run ended"
@@ -67,7 +67,7 @@ class WebhookEndpoint(models.Model):
 
 
 class OutboxEvent(models.Model):
-    """What happened, written in the transaction in which it happened. Its id is the same in every request."""
+    """One event, written in the transaction of its cause. Its id is the same in every request."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=40, choices=EventKind.choices)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -38,19 +37,19 @@ def outbox_publish(*, kind: str, payload: Mapping[str, Any]) -> None:
 
 
 def outbox_publish_all(*, kind: str, payloads: Sequence[Mapping[str, Any]]) -> None:
-    """Publish several events of a kind; the number of statements grows with neither events nor webhooks.
+    """Publish several events of a kind, with a statement for each few hundred rows.
 
-    Nothing is written while no webhook subscribes to the kind. One that is switched off keeps the events
-    coming, so that they can be replayed; it gets no deliveries.
+    The table stays empty while no webhook subscribes to the kind. A webhook that is switched off keeps the
+    events coming, so that they can be replayed; it gets no deliveries.
     """
     if subscribed := _subscribed(kind):
         _publish(kind, payloads, subscribed)
 
 
 def verdicts_publish(stored: Iterable[StoredVerdicts]) -> None:
-    """Publish verdicts in the transaction that stores them: one event a chat, in at most five queries.
+    """Publish verdicts in the transaction that stores them: one event a chat, in a handful of queries.
 
-    Only verdicts of evaluations are told: neither an author's tries nor those of a regression test.
+    Webhooks get verdicts of evaluations only: neither an author's tries nor those of a regression test.
     """
     subscribed = _subscribed(EventKind.VERDICTS)
     if not subscribed:
@@ -69,11 +68,20 @@ def verdicts_publish(stored: Iterable[StoredVerdicts]) -> None:
 
 
 def run_publish(run: Run) -> None:
-    """Publish that a run ended, in the transaction that ends it. Only evaluations are told."""
+    """Publish that a run ended, in the transaction that ends it. Webhooks hear of evaluations only."""
     if run.purpose in EVALUATIONS and (subscribed := _subscribed(EventKind.RUN)):
         chat_set = run.chat_set.name if run.chat_set else None
         state = {"set": chat_set, "state": str(run.state), "verdicts": run.verdict_counts}
         _publish(EventKind.RUN, [_judge(run) | state], subscribed)
+
+
+def wake_after_commit(ids: Collection[int]) -> None:
+    """Wake these senders once the transaction is committed.
+
+    NB: robust, because the caller's work is committed by then and must not be repeated. A `partial` has no
+    name, which Django needs to log that one failed.
+    """
+    transaction.on_commit(lambda: senders_wake(ids), robust=True)
 
 
 def senders_wake(ids: Collection[int]) -> None:
@@ -102,8 +110,7 @@ def _publish(
     to = [pk for pk, active in subscribed if active]
     deliveries = [Delivery(event=event, endpoint_id=pk, next_at=now) for event in events for pk in to]
     Delivery.objects.bulk_create(deliveries, batch_size=ROWS_AT_ONCE)
-    # NB: robust, because the caller's work is committed by then and must not be repeated.
-    transaction.on_commit(partial(senders_wake, to), robust=True)
+    wake_after_commit(to)
 
 
 def _subscribed(kind: str) -> list[tuple[int, bool]]:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, cast
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.views.decorators.debug import sensitive_variables
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -52,13 +53,25 @@ from labeling.models.people import User
 from labeling.people.api.permissions import ManagesLabeling
 
 
+class ManagesWebhooks(ManagesLabeling):
+    """Routes of webhooks. NB: a token must not get by a webhook what its scopes hide from it."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Raises Http404 without the rights to manage and to see every verdict, those of the holdout too."""
+        if not super().has_permission(request, view):
+            return False
+        if not request.user.has_perms(["labeling.see_judge", "labeling.see_holdout"]):
+            raise Http404
+        return True
+
+
 @extend_schema_view(
     get=extend_schema(operation_id="webhooks", responses={200: WebhookOutput(many=True), **NO_ACCESS})
 )
 class WebhookList(PagedList[WebhookEndpoint]):
     """Webhooks, newest first."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
     serializer_class = WebhookOutput
 
     def get_queryset(self) -> QuerySet[WebhookEndpoint]:
@@ -84,7 +97,7 @@ class WebhookList(PagedList[WebhookEndpoint]):
 class WebhookDetail(ApiView):
     """One webhook."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
 
     @extend_schema(operation_id="webhook", responses={200: WebhookOutput, **NO_ACCESS})
     def get(self, request: Request, webhook_id: int) -> Response:
@@ -97,7 +110,7 @@ class WebhookDetail(ApiView):
         responses={200: WebhookOutput, 400: INVALID, **NO_ACCESS},
     )
     def patch(self, request: Request, webhook_id: int) -> Response:
-        """Change a webhook, or switch it on or off. Fields that are left out stay as they are."""
+        """Change a webhook, or switch it on or off. Missing fields stay as they are."""
         row, by = _webhook(webhook_id), cast(User, request.user)
         fields = validated(WebhookChange, request.data, partial=True)
         active = fields.pop("active", None)
@@ -122,7 +135,7 @@ class WebhookDetail(ApiView):
 class WebhookSecret(ApiView):
     """A new secret."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
 
     @extend_schema(operation_id="webhook_secret", request=None, responses={200: SecretOutput, **NO_ACCESS})
     @sensitive_variables("new")
@@ -135,7 +148,7 @@ class WebhookSecret(ApiView):
 class WebhookTest(ApiView):
     """A test event."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
 
     @extend_schema(operation_id="webhook_test", request=None, responses={202: DeliveryOutput, **PROBLEMS})
     def post(self, request: Request, webhook_id: int) -> Response:
@@ -147,7 +160,7 @@ class WebhookTest(ApiView):
 class WebhookReplay(ApiView):
     """Events sent again."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
 
     @extend_schema(
         operation_id="webhook_replay",
@@ -180,7 +193,7 @@ class DeliveryQuery(QueryInput):
 class WebhookDeliveries(PagedList[Delivery]):
     """A webhook's deliveries, newest first."""
 
-    permission_classes = [ManagesLabeling]
+    permission_classes = [ManagesWebhooks]
     serializer_class = DeliveryOutput
     query_classes: ClassVar = {"GET": DeliveryQuery}
     largest_page = 1000

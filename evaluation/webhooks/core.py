@@ -28,7 +28,7 @@ LONGEST_RESPONSE, LONGEST_ERROR = 500, 300
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one request; `status` is None where no answer came, and `error` says why."""
+    """The result of one request; `status` is None where no answer came, and `error` says why."""
 
     status: int | None
     ms: int
@@ -38,7 +38,7 @@ class Result:
 
     @property
     def accepted(self) -> bool:
-        """Return whether the receiver took the event."""
+        """Return whether the receiver accepted the event."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
@@ -92,7 +92,7 @@ def signed_headers(keys: Sequence[str], *, event_id: str, timestamp: int, body: 
 
 
 def pause_after(attempts: int, *, chance: float) -> timedelta | None:
-    """Return how long to wait after so many attempts, from half the pause to all of it; None: give up.
+    """Return how long to wait after a number of attempts, from half the pause to all of it; None: give up.
 
     `chance` is from 0 to 1: deliveries that failed together do not come back together.
 
@@ -109,9 +109,9 @@ def pause_after(attempts: int, *, chance: float) -> timedelta | None:
 
 
 def hold_after(failures: int, *, retry_after: float | None, chance: float) -> timedelta | None:
-    """Return how long to send nothing to a receiver after so many requests in a row that it left unanswered.
+    """Return how long to spare a receiver that left a number of requests in a row unanswered.
 
-    It may name the time itself (Retry-After). None: go on.
+    The receiver may name the time itself (Retry-After). None: go on.
 
     Examples
     --------

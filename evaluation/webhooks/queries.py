@@ -9,9 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.inbox.subjects import Subject
-from evaluation.models.outbox import Delivery, EventKind, WebhookEndpoint
+from evaluation.models.outbox import Delivery, EventKind, OutboxEvent, WebhookEndpoint
 from evaluation.runs.queries.workers import WEBHOOK_QUEUE, no_worker, queue_workers
 from labeling.models.people import User
+from labeling.people.queries.visibility import chats_shown
 
 DELIVERIES_A_PAGE = 50
 
@@ -68,7 +69,7 @@ def delivery_list(webhook: WebhookEndpoint, *, state: str = "", kind: str = "") 
 
 
 def delivery_page(webhook: WebhookEndpoint, *, state: str = "", before: int | None = None) -> DeliveryPage:
-    """Return the newest deliveries, or those before one; one query, however many there are."""
+    """Return the newest deliveries, or those before one; one query."""
     rows = delivery_list(webhook, state=state if state in Delivery.State.values else "")
     rows = rows if before is None else rows.filter(pk__lt=before)
     newest = list(rows[: DELIVERIES_A_PAGE + 1])
@@ -92,8 +93,14 @@ def webhook_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
     }
 
 
+def shows_event(event: OutboxEvent, *, user: User) -> bool:
+    """Whether the user may read an event: not its verdicts on a chat that they have still to label."""
+    chat_id = event.payload.get("chat_id")
+    return chat_id is None or chats_shown(user=user).filter(external_id=chat_id).exists()
+
+
 def next_attempt(webhook: WebhookEndpoint) -> datetime | None:
-    """Return until when nothing is sent to a receiver that is away; None if nothing holds it back."""
+    """Return when the next request to a receiver that is away leaves; None if it need not wait."""
     held = webhook.hold_until
     return held if webhook.active and held and held > timezone.now() else None
 

@@ -20,7 +20,7 @@ class WebhookInput(StrictInput):
 
 
 class WebhookChange(WebhookInput):
-    """What changes of a webhook; `active` switches it on or off."""
+    """Changes of a webhook; `active` switches it on or off."""
 
     active = serializers.BooleanField(required=False)
 

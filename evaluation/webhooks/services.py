@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +16,7 @@ from evaluation.gateway.current import address_policy
 from evaluation.gateway.endpoints import entered_url
 from evaluation.gateway.keys import Secret, encrypt, key_hint
 from evaluation.models.outbox import SUBSCRIBED, Delivery, EventKind, OutboxEvent, WebhookEndpoint
-from evaluation.outbox.services import senders_wake
+from evaluation.outbox.services import wake_after_commit
 from evaluation.webhooks.core import secret_new
 from evaluation.webhooks.worker import KEPT
 from labeling.models.people import User
@@ -40,7 +39,7 @@ class NewSecret:
 
 @dataclass(frozen=True, slots=True)
 class WebhookChoice:
-    """What a lead enters of a webhook; `kinds` are values of EventKind."""
+    """The choice of a lead; `kinds` are values of EventKind."""
 
     name: str
     address: str
@@ -75,7 +74,7 @@ def webhook_change(*, webhook: WebhookEndpoint, choice: WebhookChoice, by: User 
 
 @transaction.atomic
 def webhook_switch(*, webhook: WebhookEndpoint, on: bool, by: User | None) -> None:
-    """Switch a webhook on or off. What waits while it is off is sent once it is on again."""
+    """Switch a webhook on or off. Events that wait are sent once it is on again."""
     row = _locked(webhook)
     if row.active == on:
         return
@@ -88,7 +87,7 @@ def webhook_switch(*, webhook: WebhookEndpoint, on: bool, by: User | None) -> No
     audit(actor=by, verb=f"webhook {'enabled' if on else 'disabled'}", obj=row, name=row.name)
     if on:
         row.deliveries.filter(state=Delivery.State.WAITING).update(next_at=timezone.now())
-        _wake(row)
+        wake_after_commit([row.pk])
 
 
 @transaction.atomic
@@ -125,7 +124,7 @@ def webhook_test(*, webhook: WebhookEndpoint, by: User | None) -> Delivery:
     delivery = Delivery.objects.create(event=event, endpoint=webhook, next_at=timezone.now())
     # The person waits for the answer: do not wait for a pause after earlier failures.
     WebhookEndpoint.objects.filter(pk=webhook.pk).update(hold_until=None)
-    _wake(webhook)
+    wake_after_commit([webhook.pk])
     return delivery
 
 
@@ -144,7 +143,7 @@ def event_replay(*, webhook: WebhookEndpoint, event_id: uuid.UUID, by: User | No
     row.state, row.attempts, row.next_at = Delivery.State.WAITING, 0, timezone.now()
     row.save()
     audit(actor=by, verb="event replayed", obj=webhook, name=webhook.name, event=str(event_id))
-    _wake(webhook)
+    wake_after_commit([webhook.pk])
     return row
 
 
@@ -176,7 +175,7 @@ def period_replay(*, webhook: WebhookEndpoint, since: datetime, until: datetime,
     insert_select(Delivery, ["event"], missing, constants=same, ignore_conflicts=True)
     period = {"since": since.isoformat(), "until": until.isoformat(), "events": count}
     audit(actor=by, verb="events replayed", obj=webhook, name=webhook.name, **period)
-    _wake(webhook)
+    wake_after_commit([webhook.pk])
     return count
 
 
@@ -210,7 +209,3 @@ def _locked(webhook: WebhookEndpoint) -> WebhookEndpoint:
 def _refuse_off(webhook: WebhookEndpoint) -> None:
     if not webhook.active:
         raise InputProblem("the webhook is switched off: switch it on first")
-
-
-def _wake(webhook: WebhookEndpoint) -> None:
-    transaction.on_commit(partial(senders_wake, [webhook.pk]), robust=True)

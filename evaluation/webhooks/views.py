@@ -20,6 +20,7 @@ from evaluation.webhooks.forms import ReplayForm, WebhookForm
 from evaluation.webhooks.queries import (
     delivery_page,
     next_attempt,
+    shows_event,
     webhook_row,
     webhook_rows,
     worker_missing,
@@ -102,7 +103,8 @@ def webhook_delivery(request: HttpRequest, webhook_id: int, delivery_id: int) ->
     event = row.event
     told = event_told(event_id=str(event.pk), kind=event.kind, at=event.created_at, payload=event.payload)
     body = json.dumps(told, ensure_ascii=False, indent=2)
-    return render(request, "evaluation/webhooks/delivery.html", {"row": row, "body": body})
+    context = {"row": row, "body": body, "shown": shows_event(event, user=cast(User, request.user))}
+    return render(request, "evaluation/webhooks/delivery.html", context)
 
 
 @permission_or_404(MANAGES)

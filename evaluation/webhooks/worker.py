@@ -141,7 +141,7 @@ def _forget() -> None:
 
 
 def _send(row: WebhookEndpoint, lease: WorkerLease) -> None:
-    """Rounds of reading, sending and storing, until nothing is due or time is over."""
+    """Rounds of reading, sending and storing, until the last due one or the end of the slice."""
     target, end = target_of(row), time.monotonic() + SLICE_SECONDS
     with asyncio.Runner() as runner:
         session = runner.run(_open(target.policy))
@@ -228,10 +228,10 @@ def _ms(started: float) -> int:
 def _store(
     row: WebhookEndpoint, lease: WorkerLease, batch: Sequence[Delivery], results: Sequence[Result]
 ) -> bool:
-    """Store the results of a round; False, with nothing stored, where another worker took over."""
+    """Store the results of a round; False, with nothing stored, where another worker has the webhook."""
     owned = SENDERS.owned(row.pk, lease).select_for_update().first()
     if owned is None:
-        log.warning("webhook %s: another worker took over", row.pk)
+        log.warning("webhook %s: another worker has it now", row.pk)
         return False
     now = timezone.now()
     rows = [_delivery_row(one, result, now) for one, result in zip(batch, results, strict=True)]
