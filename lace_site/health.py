@@ -23,7 +23,6 @@ from rest_framework.request import Request
 
 from common.disk import database_folder, disk_trouble
 from evaluation.gateway.health import Check
-from evaluation.models.outbox import WebhookEndpoint
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.queries.workers import WEBHOOK_QUEUE, no_worker, queue_workers, time_words
 from evaluation.runs.worker.heartbeats import heartbeat
@@ -33,7 +32,7 @@ from labeling.people.api.authentication import TokenAuthentication
 State = Literal["ok", "degraded", "unready"]
 STATES: tuple[State, ...] = ("ok", "degraded", "unready")
 RIGHT = "labeling.manage_labeling"
-QUEUES = ("judge", "default")  # and that of webhooks, once there is one
+QUEUES = ("judge", "default")
 # A run's message waits for the time slices of a few other runs; after this long nobody takes it.
 OLDEST_MESSAGE = timedelta(minutes=5)
 # How long the results of checks that write or connect are kept, in this process.
@@ -184,16 +183,16 @@ def site_parts() -> dict[str, Part]:
 
 
 def _other_parts(disk: Part) -> dict[str, Part]:
-    """Return all parts but the database; two queries."""
+    """Return all parts but the database; one query."""
     parts = {"disk": disk} if database_folder() else {}
-    parts["broker"], queues = _broker(), QUEUES
-    with suppress(Error):  # said of the database
-        queues += (WEBHOOK_QUEUE,) if WebhookEndpoint.objects.filter(active=True).exists() else ()
+    parts["broker"] = _broker()
     if folder := _queue_folder():
-        parts |= {f"queue {queue}": _queue(queue, folder) for queue in queues}
-    with suppress(Error):
+        parts |= {f"queue {queue}": _queue(queue, folder) for queue in QUEUES}
+    with suppress(Error):  # said of the database
         heartbeats = list(WorkerHeartbeat.objects.all())
-        parts |= {f"worker {queue}": _workers(queue, heartbeats) for queue in queues}
+        # Sites without webhooks may run without their worker: the pages of webhooks say that none runs.
+        webhooks = (WEBHOOK_QUEUE,) if any(WEBHOOK_QUEUE in row.queues for row in heartbeats) else ()
+        parts |= {f"worker {queue}": _workers(queue, heartbeats) for queue in (*QUEUES, *webhooks)}
     if serve := _serve():
         parts["serve"] = serve
     return parts

@@ -377,13 +377,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ROUTES = {
     "evaluation.tasks.process_units": {"queue": "judge"},
     "evaluation.tasks.test_model": {"queue": "judge"},
-    "alignment.tasks.suggest": {"queue": "judge"},
-    "alignment.tasks.draft_definition": {"queue": "judge"},
-    "alignment.tasks.train": {"queue": "judge"},
-    "alignment.tasks.refresh_report": {"queue": "judge"},
-    "alignment.tasks.make_archive": {"queue": "judge"},
-    "labeling.tasks.check_import": {"queue": "judge"},
-    "labeling.tasks.store_import": {"queue": "judge"},
+    **{f"alignment.tasks.{name}": {"queue": "judge"} for name in ("suggest", "draft_definition", "train")},
+    **{f"alignment.tasks.{name}": {"queue": "judge"} for name in ("refresh_report", "make_archive")},
+    **{f"labeling.tasks.{name}": {"queue": "judge"} for name in ("check_import", "store_import")},
     # Events leave within seconds: they wait behind nothing, and receivers that hang hold up nothing else.
     "evaluation.tasks.send_webhooks": {"queue": "webhooks"},
 }

@@ -40,7 +40,6 @@ from tests.cases import (
     TEST,
     TEXT,
     TRY,
-    WEBHOOK,
     Case,
     get,
     post,
@@ -324,18 +323,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(LEADS, {"model": "m"}, act="offer"),
         post(LEADS, act="remove"),
     ),
-    "evaluation:webhook_list": (get(LEADS),),
-    "evaluation:webhook_new": (get(LEADS), post(LEADS, WEBHOOK, says=200)),  # it shows the secret
-    "evaluation:webhook_detail": (get(LEADS), get(LEADS, query={"state": "waiting"})),
-    "evaluation:webhook_edit": (get(LEADS), post(LEADS, WEBHOOK)),
-    "evaluation:webhook_delivery": (get(LEADS),),
-    "evaluation:webhook_act": (
-        post(LEADS, act="test"),
-        post(LEADS, {"event": "event_id"}, act="again"),
-        post(LEADS, {"since": "2026-01-01T00:00", "until": "2100-01-01T00:00"}, act="replay"),
-        post(LEADS, act="secret", says=200),
-        *(post(LEADS, act=act) for act in ("off", "on", "remove")),
-    ),
     "evaluation:model_test": (post(LEADS, {"model": "m"}),),
     "evaluation:model_detail": LOOK,
     "evaluation:model_act": (post(LEADS, act="set"), post(LEADS, act="forget"), post(LEADS, act="cancel")),
@@ -395,16 +382,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_run_pause": (post(LEADS, says=409),),  # it is done
     "api_run_resume": (post(LEADS, run_id="paused_run", says=409),),  # it began at another endpoint
     "api_run_cancel": (post(LEADS, run_id="paused_run"),),
-    "api_webhooks": (get(LEADS), post(LEADS, WEBHOOK | {"kinds": ["verdicts.stored"]}, says=201)),
-    "api_webhook": (
-        get(LEADS),
-        Case(LEADS, "PATCH", {"active": False}),
-        Case(LEADS, "DELETE", says=409),  # it is on
-    ),
-    "api_webhook_secret": (post(LEADS),),
-    "api_webhook_test": (post(LEADS, says=202),),
-    "api_webhook_replay": (post(LEADS, {"event": "event_id"}, says=202),),
-    "api_webhook_deliveries": (get(LEADS), get(LEADS, query={"state": "waiting"})),
     "api_prompt_preview": (post(AUTHORS, {"chat": "chat-2"}, says=200),),
     "api_prompt_tries": (
         post(AUTHORS, {"what": "chat", "chat": "chat-2"}, says=202),

@@ -147,9 +147,10 @@ def make_world() -> World:
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests, a try and imports."""
+    """The ids of tests, a try, imports and a webhook."""
     return {
         **stored_imports(lead, f"{CANARY}-import"),
+        **_webhook(),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),
@@ -168,7 +169,6 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         Comment.objects.create(subject=subject, text=f"{CANARY}-comment", by=lead, at=timezone.now())
     return {
         "archive_id": stored_archive(by=lead),
-        **_webhook(),
         "subject": f"disagreement:{row}",
         "held_thread": f"disagreement:{held}",
         "item_id": _inbox_item(lead, f"disagreement:{row}", by=users["author"]).pk,

@@ -40,7 +40,7 @@ from evaluation.webhooks.core import (
     retry_after_read,
     signed_headers,
 )
-from labeling.people.queries.visibility import accounts_with
+from labeling.models.people import User
 from labeling.people.services.audit import audit
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ AT_ONCE, ROUND = 8, 64  # requests at a time, deliveries read at a time
 KEPT = timedelta(days=30)
 DELETED_A_SWEEP = 5000
 UNREADABLE = "the server's encryption key has changed: make a new signing secret"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
 _State = WebhookEndpoint.State
 _UPDATED = (
     *("state", "attempts", "next_at", "sent_at", "status", "latency_ms"),
@@ -302,7 +303,8 @@ def _stop(row: WebhookEndpoint, lease: WorkerLease, why: str) -> None:
     row.active = False
     log.warning("webhook %s is switched off: %s", row.pk, why)
     audit(actor=None, verb="webhook stopped", obj=row, name=row.name, because=why)
-    inbox_add(users=accounts_with("manage_labeling"), kind=Kind.STOPPED, subject=f"webhook:{row.pk}")
+    leads = User.objects.with_perm("labeling.manage_labeling", include_superusers=False, backend=BACKEND)
+    inbox_add(users=leads, kind=Kind.STOPPED, subject=f"webhook:{row.pk}")
 
 
 def _chance() -> float:
