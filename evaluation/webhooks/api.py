@@ -200,7 +200,8 @@ class WebhookDeliveries(PagedList[Delivery]):
 
     def get_queryset(self) -> QuerySet[Delivery]:
         """Return the deliveries that the query selects."""
-        return delivery_list(_webhook(self.kwargs["webhook_id"]), **self.query)
+        only = {name: self.query.get(name, "") for name in ("state", "kind")}
+        return delivery_list(_webhook(self.kwargs["webhook_id"]), **only)
 
 
 def _webhook(webhook_id: int) -> WebhookEndpoint:

@@ -180,7 +180,7 @@ def test_the_api_changes_tests_and_lists_deliveries(lead: Client) -> None:
     assert (changed["name"], changed["kinds"]) == ("Other", FORM["kinds"]) and "secret" not in changed
     assert send(lead, "POST", f"{path}test/").status_code == 202
     assert SHOWN.fullmatch(send(lead, "POST", f"{path}secret/").json()["secret"])
-    (row,) = send(lead, "GET", f"{path}deliveries/?kind=webhook.test").json()["results"]
+    (row,) = send(lead, "GET", f"{path}deliveries/?kind=webhook.test&page_size=9").json()["results"]
     assert (row["state"], row["event"]) == ("waiting", str(OutboxEvent.objects.get().pk))
     assert send(lead, "DELETE", path).status_code == 409
     assert send(lead, "PATCH", path, {"active": False}).json()["active"] is False
