@@ -114,14 +114,21 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         post(LEADS, act="secret", says=200),
         *(post(LEADS, act=act) for act in ("off", "on", "remove")),
     ),
-    "api_webhooks": (get(LEADS), post(LEADS, WEBHOOK | {"kinds": ["verdicts.stored"]}, says=201)),
-    "api_webhook": (
-        get(LEADS),
-        Case(LEADS, "PATCH", {"active": False}),
-        Case(LEADS, "DELETE", says=409),  # it is on
+    # A token without the right to see the holdout must not get it sent either.
+    "api_webhooks": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        post(LEADS, WEBHOOK | {"kinds": ["verdicts.stored"]}, says=201, webhook_id="holdout_webhook"),
     ),
-    "api_webhook_secret": (post(LEADS),),
-    "api_webhook_test": (post(LEADS, says=202),),
-    "api_webhook_replay": (post(LEADS, {"event": "event_id"}, says=202),),
-    "api_webhook_deliveries": (get(LEADS), get(LEADS, query={"state": "waiting"})),
+    "api_webhook": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        Case(LEADS, "PATCH", {"active": False}, {"webhook_id": "holdout_webhook"}),
+        Case(LEADS, "DELETE", args={"webhook_id": "holdout_webhook"}, says=409),  # it is on
+    ),
+    "api_webhook_secret": (post(LEADS, webhook_id="holdout_webhook"),),
+    "api_webhook_test": (post(LEADS, says=202, webhook_id="holdout_webhook"),),
+    "api_webhook_replay": (post(LEADS, {"event": "event_id"}, says=202, webhook_id="holdout_webhook"),),
+    "api_webhook_deliveries": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        get(LEADS, query={"state": "waiting"}, webhook_id="holdout_webhook"),
+    ),
 }

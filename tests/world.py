@@ -204,7 +204,8 @@ def _webhook() -> dict[str, Any]:
     row = make_webhook(name=f"{CANARY}-webhook")
     outbox_publish(kind="verdicts.stored", payload={"chat_id": f"{CANARY}-chat"})
     delivery = Delivery.objects.get(endpoint=row)
-    return {"webhook_id": row.pk, "delivery_id": delivery.pk, "event_id": str(delivery.event_id)}
+    ids = {"webhook_id": row.pk, "holdout_webhook": row.pk, "delivery_id": delivery.pk}
+    return {**ids, "event_id": str(delivery.event_id)}
 
 
 def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:
