@@ -39,10 +39,10 @@ class WebhookForm(_ServiceForm):
     choice: WebhookChoice
 
     def __init__(self, *args: Any, row: WebhookEndpoint | None = None, **kwargs: Any) -> None:
-        first = {"kinds": [SUBSCRIBED[0].value]}
+        first: dict[str, Any] = {"kinds": [SUBSCRIBED[0].value]}
         if row is not None:
             first = {"name": row.name, "address": row.address, "kinds": row.kinds}
-        super().__init__(*args, initial=first, **kwargs)
+        super().__init__(*args, **({"initial": first} | kwargs))
 
     def clean(self) -> dict[str, Any]:
         """Read the choice."""

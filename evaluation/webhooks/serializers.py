@@ -32,7 +32,7 @@ class WebhookOutput(RowOutput[WebhookEndpoint]):
 
     class Meta:
         model = WebhookEndpoint
-        fields = (
+        fields: tuple[str, ...] = (
             *("id", "name", "address", "kinds", "active", "secret_hint"),
             *("stopped_at", "stopped_because", "failing_since", "delivered_at", "created_at"),
         )

@@ -205,9 +205,9 @@ async def _request(session: aiohttp.ClientSession, target: Target, event: Outbox
     except (*NO_REPLY, ValueError) as error:  # ValueError: an answer that is no HTTP
         return Result(None, _ms(started), error=no_reply(error, REQUEST_SECONDS).error[:LONGEST_ERROR])
     status, wait = reply.status, retry_after_read(reply.headers.get("Retry-After", ""))
-    error = "redirects are not followed" if 300 <= status < 400 else ""
+    words = "redirects are not followed" if 300 <= status < 400 else ""
     later = wait if status >= 500 or status in LATER else None
-    return Result(status, _ms(started), excerpt, error, later)
+    return Result(status, _ms(started), excerpt, words, later)
 
 
 async def _excerpt(reply: aiohttp.ClientResponse) -> str:

@@ -22,7 +22,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The webhooks whose sender was enqueued, in place of the broker."""
     calls: list[int] = []
-    monkeypatch.setattr(services, "enqueue_row", lambda name, rows, pk: calls.append(pk) or True)
+
+    def enqueue(name: str, rows: Any, pk: int) -> bool:
+        calls.append(pk)
+        return True
+
+    monkeypatch.setattr(services, "enqueue_row", enqueue)
     return calls
 
 

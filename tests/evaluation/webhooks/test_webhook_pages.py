@@ -126,8 +126,8 @@ def test_a_token_gets_no_webhook_without_the_scopes_for_what_it_sends() -> None:
     user, answers = make_user("lead", Role.LEAD), []
     for scopes in (["manage_labeling"], ["manage_labeling", "see_judge", "see_holdout"]):
         token = token_create(user=user, name=str(scopes), scopes=scopes, days=7)
-        headers = {"HTTP_AUTHORIZATION": f"Token {token.secret}"}
-        answers.append(Client().post("/api/webhooks/", FORM, "application/json", **headers).status_code)
+        headers = {"Authorization": f"Token {token.secret}"}
+        answers.append(Client().post("/api/webhooks/", FORM, "application/json", headers=headers).status_code)
     assert answers == [404, 201]
 
 
