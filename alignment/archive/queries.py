@@ -120,7 +120,7 @@ TABLES: tuple[Table, ...] = (
     Table("evaluation.Unit", change=_unit),
     *map(Table, ("evaluation.TextBlock", "evaluation.ModelCall", "evaluation.UnitCall", "evaluation.Batch")),
     Table("evaluation.Attempt", change=_attempt),
-    *map(Table, ("evaluation.Verdict", "evaluation.Passage")),
+    *map(Table, ("evaluation.Verdict", "evaluation.DayCount", "evaluation.DayScore", "evaluation.Passage")),
     Table("alignment.Report", rows=_shared_reports),
     Table("alignment.Certificate"),
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),

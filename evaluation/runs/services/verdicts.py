@@ -14,6 +14,7 @@ from django.utils import timezone
 from common.import_watch import import_watch
 from common.jsonl import Ignored, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem, InputProblem, shown
+from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.runs.core.imported import MODULUS, VerdictLine, verdict_line_of
@@ -78,6 +79,7 @@ def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> Verdict
             _store(path, chat_set, new)
             for pk, counts in verdicts_counted([run.pk for run in new.values()]).items():
                 Run.objects.filter(pk=pk).update(verdict_counts=counts)
+                days_recount(pk)
         verdicts = sum(contents[name].verdicts for name in new)
         ids = {"runs": sorted(run.pk for run, _ in runs.values()), "new_runs": len(new)}
         audit_command(what="verdicts", path=path, obj=chat_set, created=verdicts, **ids)

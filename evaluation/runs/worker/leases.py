@@ -15,6 +15,7 @@ from django.db.models import Case, F, Min, QuerySet, When
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import attempts_mark_lost
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
@@ -169,6 +170,7 @@ def unit_fail(unit: Unit, why: str) -> None:
         for criterion_id in _criteria(unit)
     )
     Run.objects.filter(pk=unit.run_id).update(units_failed=F("units_failed") + 1)
+    DayCounter(unit.run_id).add([unit.pk])
 
 
 def _criteria(unit: Unit) -> Iterable[int]:
