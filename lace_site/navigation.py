@@ -106,6 +106,7 @@ ENTRIES: Entries = (
         ("evaluation:run", "evaluation:profile", "evaluation:model", "evaluation:endpoint"),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
+    ("Monitoring", "monitoring:overview", "labeling.see_judge", "monitoring:"),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.
