@@ -14,7 +14,7 @@ from evaluation.day_counts.core import SCALE, SCORE
 from evaluation.models.day_counts import DayCount, DayScore
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, ChatSet
 
 WEEKS = (4, 8, 12, 26)
 DEFAULT_WEEKS = {Step.WEEK: 12, Step.DAY: 4}
@@ -32,6 +32,12 @@ class Window:
     last: date
     step: Step
     weeks: int
+    samples: bool = True  # whether the rates come from samples of chats
+
+    @property
+    def counted(self) -> Q:
+        """The finished runs whose counts show production: over samples, else over any set."""
+        return _finished(samples=self.samples)
 
     @property
     def query(self) -> str:
@@ -44,17 +50,25 @@ class Window:
 
 
 def window_of(step: str = "", weeks: str | int = "") -> Window | None:
-    """Return the asked window up to the newest judged day; None if nothing is judged. One query.
+    """Return the asked weeks that were judged, up to the newest day; None without any. At most two queries.
 
-    Unknown words count as not asked.
+    Unknown words count as not asked. A curated set is no sample of production: it counts only without one.
     """
-    newest = DayScore.objects.filter(part=SCORE, run__state__in=FINISHED).aggregate(day=Max("day"))["day"]
-    if newest is None:
+    for samples in (True, False):
+        rows = DayScore.objects.filter(_finished(samples=samples), part=SCORE)
+        days = rows.aggregate(oldest=Min("day"), newest=Max("day"))
+        if days["newest"] is not None:
+            break
+    else:
         return None
     chosen = Step(step) if step in set(Step) else Step.WEEK
     asked = next((number for number in WEEKS if str(number) == str(weeks)), DEFAULT_WEEKS[chosen])
-    first = Step.WEEK.first(newest) - timedelta(weeks=asked - 1)
-    return Window(first, newest, chosen, asked)
+    first = Step.WEEK.first(days["newest"]) - timedelta(weeks=asked - 1)
+    return Window(max(first, Step.WEEK.first(days["oldest"])), days["newest"], chosen, asked, samples)
+
+
+def _finished(*, samples: bool) -> Q:
+    return Q(run__state__in=FINISHED, **({"run__chat_set__kind": ChatSet.Kind.SAMPLE} if samples else {}))
 
 
 # ---------- chats
@@ -82,7 +96,7 @@ def stratum_sizes(*, first: date, last: date) -> Sizes:
 
 def criterion_cells(rows: QuerySet[DayCount], *, by: str = "criterion") -> Cells:
     """Return the sums of these counts by a field, e.g. by criterion id; one query."""
-    grouped = rows.filter(run__state__in=FINISHED).order_by().values(by, "day", "topic", "run")
+    grouped = rows.order_by().values(by, "day", "topic", "run")
     sums = grouped.annotate(n=Sum("chats"), good=Sum("passed"), bad=Sum("failed"))
     cells: Cells = defaultdict(list)
     for subject, *values in sums.values_list(by, "day", "topic", "run", "n", "good", "bad"):
@@ -92,14 +106,13 @@ def criterion_cells(rows: QuerySet[DayCount], *, by: str = "criterion") -> Cells
 
 def counts_in(window: Window, **about: Any) -> QuerySet[DayCount]:
     """Return the counts of criteria in a window."""
-    return DayCount.objects.filter(day__range=(window.first, window.last), **about)
+    return DayCount.objects.filter(window.counted, day__range=(window.first, window.last), **about)
 
 
 def score_cells(window: Window, parts: Collection[str]) -> Cells:
     """Return the sums of scores by part; one query."""
-    rows = DayScore.objects.filter(
-        day__range=(window.first, window.last), part__in=parts, run__state__in=FINISHED
-    )
+    days = (window.first, window.last)
+    rows = DayScore.objects.filter(window.counted, day__range=days, part__in=parts)
     numbers = ("chats", "answers", "passes", "answers_squared", "passes_squared", "products")
     sums = rows.order_by().values("part", "day", "topic", "run")
     sums = sums.annotate(**{f"sum_{name}": Sum(name) for name in numbers})
@@ -156,7 +169,8 @@ class Judges:
 
 def version_marks(window: Window) -> list[Mark]:
     """Return the first days of the bot's versions that are new in a window; one query."""
-    rows = DayScore.objects.filter(day__range=(window.first, window.last), part=SCORE).order_by()
+    days = (window.first, window.last)
+    rows = DayScore.objects.filter(window.counted, day__range=days, part=SCORE).order_by()
     found = rows.values("version").annotate(day=Min("day")).values_list("day", "version")
     versions = sorted(found)
     begin = versions[0][0] if versions else None

@@ -90,15 +90,19 @@ function lineOptions(figure, rows, parts) {
   const hidden = { stroke: "transparent", width: 0, points: { show: false } };
   const line = { stroke: judge, width: 2, points: { show: true, size: small ? 5 : 7, fill: judge } };
   const marks = [...figure.querySelectorAll("[data-mark]")];
+  const days = [seconds(figure.dataset.from) - 2 * DAY, seconds(figure.dataset.to) + 2 * DAY];
   return {
     series: [{}, ...parts.flatMap(() => [line, hidden, hidden])],
     bands: parts.map((_, at) => ({ series: [3 * at + 3, 3 * at + 2], fill: faint(judge, 0.15) })),
     scales: {
-      x: { time: true, range: (_, low, high) => [low - 3 * DAY, high + 3 * DAY] },
+      x: { time: true, range: days },
       y: { range: axisRange(figure, rows) },
     },
     axes: axes(figure, { y: format, small, x: { values: dayNames } }),
-    hooks: { draw: [(chart) => drawMarks(chart, marks, colour(figure, "--ink-2"))] },
+    hooks: {
+      draw: [(chart) => drawMarks(chart, marks, colour(figure, "--ink-2"))],
+      ready: [(chart) => addPoints(chart, rows)],
+    },
   };
 }
 
@@ -108,6 +112,7 @@ function barOptions(figure, rows) {
   const unit = figure.dataset.unit || "";
   const days = figure.dataset.chart === "days";
   const fill = colour(figure, days ? "--ink-3" : "--judge");
+  const shown = days && [seconds(figure.dataset.from) - DAY, seconds(figure.dataset.to) + DAY];
   const most = Math.max(...rows.map((row) => number(row.dataset.value)), 0) || 1;
   const money = (value) => `${unit}${value < 1 ? value.toFixed(2) : Math.round(value)}`;
   const y = (value) => (unit ? money(value) : `${Math.round(100 * value)}%`);
@@ -116,14 +121,12 @@ function barOptions(figure, rows) {
   return {
     series: [{}, { stroke: fill, fill, paths, points: { show: false } }],
     scales: {
-      x: days ? { time: true, range: padded } : { time: false, range: [0, rows.length] },
+      x: days ? { time: true, range: shown } : { time: false, range: [0, rows.length] },
       y: { range: [0, 1.1 * most] },
     },
     axes: axes(figure, { y, small: false, x: days ? { values: dayNames } : { values: labels, space: 24 } }),
   };
 }
-
-const padded = (_, low, high) => [low - DAY, high + DAY];
 
 // ---------- points that can be reached
 
@@ -146,15 +149,11 @@ function addPoints(chart, rows) {
   const points = rows.filter((row) => row.dataset.value !== "").map((row) => [row, pointElement(row)]);
   points.at(-1)?.[1].setAttribute("tabindex", "0");
   chart.over.append(...points.map(([, point]) => point));
-  const place = () => {
-    for (const [row, point] of points) {
-      point.style.left = `${chart.valToPos(seconds(row.dataset.at), "x")}px`;
-      point.style.top = `${chart.valToPos(Number(row.dataset.value), "y")}px`;
-    }
-  };
-  place();
+  for (const [row, point] of points) {
+    point.style.left = `${chart.valToPos(seconds(row.dataset.at), "x")}px`;
+    point.style.top = `${chart.valToPos(Number(row.dataset.value), "y")}px`;
+  }
   chart.over.addEventListener("keydown", (event) => move(event, points.map(([, point]) => point)));
-  return place;
 }
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
@@ -187,7 +186,6 @@ function draw(figure) {
   const chart = new uPlot({ ...size, ...fixed, ...options }, data, place);
   chart.root.setAttribute("role", "group");
   chart.root.setAttribute("aria-label", figure.dataset.name);
-  if (isLine) addPoints(chart, rows);
   charts.set(figure, chart);
 }
 
