@@ -13,7 +13,7 @@ NO_TENTH = -1
 
 
 class Place(NamedTuple):
-    """What a chat is counted by; `day` in UTC."""
+    """What a chat is counted by; `day` in the site's time zone."""
 
     day: date
     topic: int

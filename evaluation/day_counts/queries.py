@@ -1,7 +1,7 @@
 """What the verdicts of a run amount to by day, computed from the verdicts."""
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import date, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.apps.registry import Apps
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
 
 from common.jsonl import in_batches
 from evaluation.day_counts.core import Answer, CountedCriterion, Place, Tally
@@ -62,8 +63,8 @@ def chat_places(chat_ids: Collection[int], *, models: Apps | Any = apps) -> dict
     }
 
 
-def _day(moment: datetime) -> Any:
-    return moment.astimezone(UTC).date()
+def _day(moment: datetime) -> date:
+    return timezone.localdate(moment)
 
 
 def _version(value: Any) -> str:

@@ -11,7 +11,7 @@ class DayPlace(models.Model):
     """What a run's chats are counted by. The run names the judge, and with it the prompt versions."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
-    # Of the chat, in UTC.
+    # Of the chat, in the site's time zone.
     day = models.DateField()
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="+")
     # The bot's version, from the chat's metadata.

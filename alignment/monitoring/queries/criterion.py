@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 
 from alignment.comparison.queries.rationales import short_rationale
 from alignment.monitoring.core.series import Cell, Mark, Point, Series, Sizes, chosen_cells, series
@@ -16,6 +16,7 @@ from alignment.monitoring.queries.curated import curated_labels
 from alignment.monitoring.queries.judged import (
     Judges,
     Window,
+    chats_of_days,
     counts_in,
     criterion_cells,
     runs_of,
@@ -207,12 +208,8 @@ def failing_verdicts(
     """Return the failing verdicts behind the chosen point on chats that the user may read, newest first."""
     if found.point is None:
         return Verdict.objects.none()
-    begin = datetime.combine(found.point.first, time(), UTC)
-    end = datetime.combine(found.point.last + timedelta(days=1), time(), UTC)
-    dated = Q(chat__started_at__gte=begin, chat__started_at__lt=end)
-    undated = Q(chat__started_at__isnull=True, chat__created_at__gte=begin, chat__created_at__lt=end)
     rows = Verdict.objects.filter(
-        dated | undated,
+        chats_of_days(found.point.first, found.point.last, "chat__"),
         run__in=found.runs,
         criterion=found.criterion,
         state=Verdict.State.READ,

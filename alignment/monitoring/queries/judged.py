@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
+from django.utils import timezone
 
 from alignment.monitoring.core.series import Cell, JudgeName, Mark, Sizes, Step
 from evaluation.day_counts.core import SCALE, SCORE
@@ -80,15 +81,24 @@ def stratum_sizes(*, first: date, last: date) -> Sizes:
     NB: rates are weighted with these alone. Each day's judged chats of a topic count as a simple random
     sample of that topic's chats of the day.
     """
-    begin, end = (datetime.combine(day, time(), UTC) for day in (first, last + timedelta(days=1)))
-    within = Q(started_at__gte=begin, started_at__lt=end)
-    undated = Q(started_at__isnull=True, created_at__gte=begin, created_at__lt=end)
-    day = TruncDate(Coalesce("started_at", "created_at"), tzinfo=UTC)
-    rows = Chat.objects.filter(within | undated).annotate(day=day).order_by().values("day", "topic")
+    day = TruncDate(Coalesce("started_at", "created_at"))
+    rows = Chat.objects.filter(chats_of_days(first, last)).annotate(day=day).order_by().values("day", "topic")
     sizes: dict[date, dict[int, int]] = defaultdict(dict)
     for at, topic, chats in rows.annotate(n=Count("pk")).values_list("day", "topic", "n"):
         sizes[at][topic] = chats
     return sizes
+
+
+def chats_of_days(first: date, last: date, prefix: str = "") -> Q:
+    """Return the filter of the chats of these days: when they started, else when they arrived.
+
+    `prefix` : of the chat, such as `chat__`. Days are those of the site's time zone.
+    """
+    ends = (first, last + timedelta(days=1))
+    begin, end = (timezone.make_aware(datetime.combine(day, time())) for day in ends)
+    started = Q(**{f"{prefix}started_at__gte": begin, f"{prefix}started_at__lt": end})
+    arrived = Q(**{f"{prefix}created_at__gte": begin, f"{prefix}created_at__lt": end})
+    return started | arrived & Q(**{f"{prefix}started_at__isnull": True})
 
 
 # ---------- verdicts

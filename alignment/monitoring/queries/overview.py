@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -234,7 +234,7 @@ def _bins(cells: Sequence[Cell], sizes: Sizes, *, part: str) -> list[Bin]:
 
 def day_costs(window: Window) -> list[DayCost]:
     """Return the cost of evaluation runs by the day on which they started; one query."""
-    day = TruncDate("created_at", tzinfo=UTC)
+    day = TruncDate("created_at")
     runs = Run.objects.filter(purpose__in=EVALUATIONS).exclude(purpose=Run.Purpose.IMPORT)
     rows = runs.annotate(day=day).filter(day__range=(window.first, window.last)).order_by().values("day")
     sums = rows.annotate(usd=Sum("cost_usd"), unknown=Count("pk", filter=Q(cost_usd__isnull=True)))
