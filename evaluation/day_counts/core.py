@@ -13,7 +13,7 @@ NO_TENTH = -1
 
 
 class Place(NamedTuple):
-    """What a chat is counted by; `day` in the site's time zone."""
+    """The key that a chat is counted under; `day` in the site's time zone."""
 
     day: date
     topic: int
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CountedCriterion:
-    """What the counts need to know of a criterion; `passes_when` as the judge's version has it."""
+    """Facts of a criterion that its counts depend on; `passes_when` as the judge's version has it."""
 
     dimension: str
     passes_when: bool = True

@@ -1,4 +1,4 @@
-"""What the verdicts of a run amount to by day, computed from the verdicts."""
+"""Counts of a run's verdicts by day: computed from the verdicts, and as stored."""
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime

@@ -66,7 +66,7 @@ def tally_store(run_id: int, tally: Tally) -> None:
 
 
 def days_recount(run_id: int) -> None:
-    """Count a run's verdicts anew, whatever is stored."""
+    """Replace the stored counts of a run by those of its verdicts."""
     with transaction.atomic():
         Run.objects.select_for_update(no_key=True).get(pk=run_id)
         for model in (DayCount, DayScore):

@@ -1,4 +1,4 @@
-"""What was judged by day and topic, by which judges, and of how many chats."""
+"""Judged chats by day and topic, their judges, and the chats that they were sampled from."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -82,7 +82,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class DayCost:
-    """What the runs that started on a day have cost; `unknown` of them have no known cost."""
+    """Cost of the runs that started on a day; `unknown` of them have no known cost."""
 
     day: date
     usd: Decimal

@@ -1,4 +1,4 @@
-"""Charts of the monitoring pages: the rows of a chart's table, from which the script draws its lines."""
+"""Charts of the monitoring pages: the rows of a chart's table, which the script reads its lines from."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Counts verdicts by day anew, or checks the stored counts."""
+"""Recounts verdicts by day, or checks the stored counts."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from evaluation.day_counts.services import days_recount
 
 
 class Command(WorkbenchCommand):
-    help = "Count the verdicts of the monitoring page anew, after a criterion's tier or dimension changed."
+    help = "Recount the verdicts of the monitoring page, after a criterion's tier or dimension changed."
     on_stop = "runs counted so far stay counted"
 
     def add_arguments(self, parser: CommandParser) -> None:
