@@ -201,6 +201,11 @@ class FailingChat:
     words: str
     message: int
 
+    @property
+    def anchor(self) -> str:
+        """The message's place in the page of the chat."""
+        return f"#m{self.message}" if self.message else ""
+
 
 def failing_verdicts(
     found: CriterionProduction, *, topic: str = "", user: User | AnonymousUser
