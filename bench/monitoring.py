@@ -61,7 +61,7 @@ def timed_pages(nights: int) -> dict[str, Any]:
     """Seconds by page."""
     call_command("migrate", verbosity=0)
     last = stored_nights(nights)
-    client = Client()
+    client = Client(headers={"host": "localhost"})
     client.force_login(make_user("ines", Role.LEAD))
     p95 = {}
     for name, url in PAGES.items():

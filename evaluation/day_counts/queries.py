@@ -53,7 +53,8 @@ def counted_criteria(run_id: int, *, models: Apps | Any = apps) -> dict[int, Cou
 
 def chat_places(chat_ids: Collection[int], *, models: Apps | Any = apps) -> dict[int, Place]:
     """Return what each of these chats is counted by; one query."""
-    rows = models.get_model("labeling", "Chat").objects.filter(pk__in=chat_ids).order_by()
+    chats: Any = models.get_model("labeling", "Chat")
+    rows = chats.objects.filter(pk__in=chat_ids).order_by()
     found = rows.values_list(
         *("pk", "started_at", "created_at", "topic_id", "experiment", "variant", f"metadata__{BOT_VERSION}")
     )

@@ -176,7 +176,7 @@ def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: Siz
         parts = [(cell, *own.get(key, (0, 0, 0))) for key, cell in whole.items()]
         frames.append(
             [
-                _stratum(Cell.of_counts(*cell[:3], cell.sampled, good, bad), sizes)
+                _stratum(Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad), sizes)
                 for cell, _, good, bad in parts
             ]
         )

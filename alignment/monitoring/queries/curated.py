@@ -36,8 +36,8 @@ def curated_labels(
     }
     tables: dict[int, dict[int, Confusion]] = defaultdict(dict)
     cells: dict[tuple[int, int], dict[tuple[bool, bool], int]] = defaultdict(dict)
-    for run, criterion, human, judge, chats in _counts(runs, criteria, user=user):
-        cells[criterion, runs[run]][human == Consensus.State.TRUE, judge] = chats
+    for run, criterion, human, value, chats in _counts(runs, criteria, user=user):
+        cells[criterion, runs[run]][human == Consensus.State.TRUE, value] = chats
     for (criterion, judge), counts in cells.items():
         prompt = judges.prompts.get((judge, criterion))
         if prompt is not None and not prompt.criterion_version.asks_as(newest[criterion]):
@@ -72,7 +72,8 @@ def _counts(
         rows = rows.exclude(chat__in=holdout_chats())
     rows = rows.annotate(human=Subquery(same.values("state")[:1])).filter(human__in=ANSWERED)
     counted = rows.order_by().values("run", "criterion", "human", "value").annotate(n=Count("pk"))
-    return list(counted.values_list("run", "criterion", "human", "value", "n"))
+    found = counted.values_list("run", "criterion", "human", "value", "n")
+    return [(run, criterion, str(human), bool(value), n) for run, criterion, human, value, n in found]
 
 
 def _confusion(counts: Mapping[tuple[bool, bool], int], *, passing: bool) -> Confusion:

@@ -236,7 +236,7 @@ def day_costs(window: Window) -> list[DayCost]:
     """Return the cost of evaluation runs by the day on which they started; one query."""
     day = TruncDate("created_at")
     runs = Run.objects.filter(purpose__in=EVALUATIONS).exclude(purpose=Run.Purpose.IMPORT)
-    rows = runs.annotate(day=day).filter(day__range=(window.first, window.last)).order_by().values("day")
+    rows = runs.annotate(day=day).filter(day__gte=window.first, day__lte=window.last).order_by().values("day")
     sums = rows.annotate(usd=Sum("cost_usd"), unknown=Count("pk", filter=Q(cost_usd__isnull=True)))
     found = sums.order_by("day").values_list("day", "usd", "unknown")
     return [DayCost(at, usd or Decimal(0), unknown) for at, usd, unknown in found]

@@ -1,6 +1,7 @@
 """Monitoring: weighted rates on page, file and API; who sees what; the chats behind a point."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.models.chats import Chat, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Consensus
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion, Rubric
@@ -40,10 +41,11 @@ def signed_in(role: Role) -> Client:
     return client
 
 
-def document(client: Client, **query: str) -> dict:
+def document(client: Client, **query: str) -> dict[str, Any]:
     answer = client.get(reverse("api_monitoring"), query)
     assert answer.status_code == 200, answer.content
-    return answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 def test_page_api_and_file_show_the_rate_of_all_chats_and_call_it_uncorrected(
@@ -73,11 +75,9 @@ def test_a_curated_set_is_no_sample_of_production(rubric: Rubric, judge: Judge) 
     run = production_day(MONDAY, TOPICS, judge=judge, rubric=rubric)
     client = signed_in(Role.LEAD)
     other = production_day(MONDAY, {"refund": Judged(400, 0, 400)}, judge=judge, rubric=rubric)
-    other.chat_set.kind = "curated"
-    other.chat_set.save()
+    ChatSet.objects.filter(pk=other.chat_set_id).update(kind="curated")
     assert document(client)["criteria"][0]["points"][0]["judged_chats"] == 20
-    run.chat_set.kind = "curated"
-    run.chat_set.save()
+    ChatSet.objects.filter(pk=run.chat_set_id).update(kind="curated")
     assert "No run over a sample" in client.get(reverse("monitoring:overview")).content.decode()
 
 
@@ -106,8 +106,9 @@ def test_labels_on_curated_chats_correct_the_rate_and_authors_get_it_without_hol
     production_day(MONDAY, {"refund": Judged(600, 320, 80)}, judge=judge, rubric=rubric)
     labelled_set(rubric, judge, holdout=20)
 
-    def corrected(role: Role) -> dict:
-        return document(signed_in(role))["criteria"][0]["points"][0]["corrected"]
+    def corrected(role: Role) -> dict[str, Any]:
+        found: dict[str, Any] = document(signed_in(role))["criteria"][0]["points"][0]["corrected"]
+        return found
 
     lead, author = corrected(Role.LEAD), corrected(Role.AUTHOR)
     assert (lead["method"], lead["labels"], author["labels"]) == ("lang_reiczigel", 60, 40)

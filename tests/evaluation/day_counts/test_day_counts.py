@@ -27,11 +27,11 @@ from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, Rubric
 from tests.factories.rows import make_chat, make_criterion, make_rubric, make_set
-from tests.factories.runs import StubReply, always, answering, chats_of, command, evaluate, the_run, workspace
+from tests.factories.runs import always, answering, chats_of, command, evaluate, the_run, workspace
 from tests.factories.verdicts import make_judge, make_run
 from tests.files import run as run_command
 from tests.files import verdict, write_jsonl
-from tests.stub_endpoint import case_of
+from tests.stub_endpoint import StubReply, case_of
 
 VALUES = (True, False, None)
 
