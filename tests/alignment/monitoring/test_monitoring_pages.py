@@ -75,9 +75,9 @@ def test_a_curated_set_is_no_sample_of_production(rubric: Rubric, judge: Judge) 
     run = production_day(MONDAY, TOPICS, judge=judge, rubric=rubric)
     client = signed_in(Role.LEAD)
     other = production_day(MONDAY, {"refund": Judged(400, 0, 400)}, judge=judge, rubric=rubric)
-    ChatSet.objects.filter(pk=other.chat_set_id).update(kind="curated")
+    ChatSet.objects.filter(name=str(other.chat_set)).update(kind="curated")
     assert document(client)["criteria"][0]["points"][0]["judged_chats"] == 20
-    ChatSet.objects.filter(pk=run.chat_set_id).update(kind="curated")
+    ChatSet.objects.filter(name=str(run.chat_set)).update(kind="curated")
     assert "No run over a sample" in client.get(reverse("monitoring:overview")).content.decode()
 
 
