@@ -12,10 +12,12 @@ from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
+from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
 from common.inbox.services import inbox_sweep
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
+from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
 from labeling.transfer.services.work import imports_sweep
 
@@ -42,7 +44,9 @@ SWEEPS = (
     archives_sweep,
     jobs_sweep,
     imports_sweep,
+    ingest_sweep,
     inbox_sweep,
+    retention_sweep,
 )
 
 

@@ -118,6 +118,7 @@ MORE_PAGES = (
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),
     ("Certificates", "alignment:certificate_list", "labeling.see_judge"),
     ("Import a file", "labeling:import_new", "labeling.manage_labeling"),
+    ("Incoming chats", "labeling:workspace_chats", "labeling.manage_labeling"),
     ("Imports", "labeling:import_list", "labeling.manage_labeling"),
     ("Export", "alignment:export_page", "labeling.see_judge"),
     ("Connect a model", "evaluation:endpoint_new", "labeling.manage_labeling"),

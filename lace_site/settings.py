@@ -486,7 +486,9 @@ SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 # ---- imports
 # What leads can bring in on a page, in the order of the page.
 IMPORT_KINDS = [
-    "labeling.transfer.services.kinds.CHATS",
+    "labeling.ingest.services.kinds.CHATS",
+    "labeling.ingest.services.kinds.LANGFUSE",
+    "labeling.ingest.services.kinds.OTEL",
     "labeling.transfer.services.kinds.LABELS",
     "alignment.imports.services.RUBRIC",
     "evaluation.knowledge.services.KNOWLEDGE",
@@ -495,6 +497,8 @@ IMPORT_KINDS = [
 # Files that leads sent, readable by their owner only; web server and workers share the folder.
 IMPORT_DIR = VAR_DIR / "imports"
 LACE_IMPORT_MB = positive("LACE_IMPORT_MB", default=200)
+# The largest body of chats that a system may send, unpacked.
+LACE_INGEST_MB = positive("LACE_INGEST_MB", default=32)
 # NB: files go to the disk while they arrive, and only from those who may import.
 FILE_UPLOAD_HANDLERS = ["common.uploads.LimitedUpload"]
 FILE_UPLOAD_PERMISSIONS = 0o600

@@ -213,6 +213,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:note_detail": NOTED,
     "labeling:note_settle": SETTLE,
     "labeling:workspace": (get(LEADS), post(LEADS, {"comment_required": "on"})),
+    "labeling:workspace_chats": (get(LEADS), post(LEADS, {"redact": ["email"], "regions": "GB"})),
+    "labeling:workspace_chats_try": (post(LEADS, {"chat": "Customer: Hi"}, says=200),),
     "labeling:workspace_log": (get(LEADS),),
     # ---- people
     "labeling:people": (get(LEADS), post(LEADS, {"role": "rater"}, says=200)),
@@ -234,6 +236,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_criterion_version_decide": (post(LEADS, {"meaning": "wording"}, says=409),),
     "api_workspace": (get(LEADS), Case(LEADS, "PATCH", {"comment_required": True})),
     "api_workspace_log": (get(LEADS),),
+    "api_incoming": (get(LEADS), Case(LEADS, "PATCH", {"redact": ["email"]})),
+    "api_chats": (post(LEADS, {"chats": []}),),
     "api_notes": LOOK,
     "api_note_settle": SETTLE,
     # ---- chat sets

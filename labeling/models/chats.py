@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from common.jsonl import in_batches
 from common.search.index import rows_with
 from common.search.words import beginnings, index_words
 from common.sql import insert_rows
@@ -16,6 +18,9 @@ from labeling.models.rubric import Rubric
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
+
+
+SAMPLED_AT_ONCE = 500
 
 
 class Split(models.TextChoices):
@@ -61,6 +66,12 @@ class ChatQuerySet(models.QuerySet["Chat"]):
         asked = beginnings(words, titles=titles)
         return self.filter(pk__in=rows_with(asked, table="labeling_chatwords", key="chat_id"))
 
+    def sampled(self, chats: Iterable[int]) -> None:
+        """Note that a set or a sample takes these chats; from now on their messages never change."""
+        now = timezone.now()
+        for batch in in_batches(chats, SAMPLED_AT_ONCE):
+            self.filter(pk__in=batch, sampled_at=None).update(sampled_at=now)
+
     @transaction.atomic
     def bulk_create(self, objs: "Iterable[Chat]", *args: Any, **options: Any) -> "list[Chat]":
         """Create chats with their words."""
@@ -78,9 +89,12 @@ class ChatQuerySet(models.QuerySet["Chat"]):
         columns = [field.name for field in Chat._meta.concrete_fields if not field.primary_key]
         insert_rows(Chat, columns, map(attrgetter(*names), chats))
         new = self.filter(external_id__in=[chat.external_id for chat in chats])
-        ids = dict(new.values_list("external_id", "pk"))
+        rows = new.filter(source__in={chat.source for chat in chats}).values_list(
+            "source", "external_id", "pk"
+        )
+        ids = {(source, external_id): pk for source, external_id, pk in rows}
         for chat in chats:
-            chat.pk = ids[chat.external_id]
+            chat.pk = ids[chat.source, chat.external_id]
             chat._state.adding = False
         ChatWords.write(chats)
 
@@ -97,7 +111,11 @@ class ChatQuerySet(models.QuerySet["Chat"]):
 
 
 class Chat(models.Model):
-    """One multi-turn conversation; its messages never change for the same external id."""
+    """
+    One multi-turn conversation, known by its source and external id.
+
+    It may grow by messages at its end until it is sampled; after that its messages never change.
+    """
 
     class Origin(models.TextChoices):
         IMPORT = "import", "Imported"
@@ -105,6 +123,8 @@ class Chat(models.Model):
         DEMO = "demo", "Written for the demo"
 
     external_id = models.CharField(max_length=200)
+    # The system that sent it; "" for files of chats.
+    source = models.CharField(max_length=80, blank=True, default="")
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="chats")
     started_at = models.DateTimeField(null=True, blank=True)
     # [{"n": 1, "role": "user", "content": "…", "created_at"?: "…"}]; one column imports 7 times faster.
@@ -115,18 +135,32 @@ class Chat(models.Model):
     char_count = models.PositiveIntegerField()
     experiment = models.CharField(max_length=80, blank=True, default="")
     variant = models.CharField(max_length=80, blank=True, default="")
+    # What an experiment assigns to a variant, such as a customer; it may have several chats.
+    unit_id = models.CharField(max_length=200, blank=True, default="")
     # Chats of one cluster belong together, as those of one customer: statistics count them as one unit.
     cluster = models.CharField(max_length=200, blank=True, default="")
     metadata = models.JSONField(default=dict)
     redactions = models.JSONField(default=list)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.IMPORT)
     created_at = models.DateTimeField(auto_now_add=True)
+    # The time of the last message; null where the chat does not say it.
+    last_at = models.DateTimeField(null=True, blank=True)
+    # When a sample or a set first took the chat: what was judged must not change.
+    sampled_at = models.DateTimeField(null=True, blank=True)
+    # When the text was deleted after its retention; counts, hashes and figures stay.
+    text_deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = ChatQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["external_id"], name="chat_external_id")]
+        constraints = [
+            # The id first: most look-ups know no source.
+            models.UniqueConstraint(fields=["external_id", "source"], name="chat_source_external_id")
+        ]
         indexes = [
+            models.Index(
+                Coalesce("last_at", "created_at"), name="chat_text_age", condition=Q(text_deleted_at=None)
+            ),
             models.Index(fields=["content_hash"], name="chat_content_hash"),
             models.Index(fields=["topic", "started_at"], name="chat_topic_started"),
             models.Index(
@@ -201,6 +235,19 @@ class ChatSet(models.Model):
         return self.name
 
 
+class ChatSetMemberQuerySet(models.QuerySet["ChatSetMember"]):
+    """Creation of members."""
+
+    @transaction.atomic
+    def bulk_create(
+        self, objs: "Iterable[ChatSetMember]", *args: Any, **options: Any
+    ) -> "list[ChatSetMember]":
+        """Create members and note that their chats are sampled."""
+        members = super().bulk_create(objs, *args, **options)
+        Chat.objects.sampled([member.chat_id for member in members])
+        return members
+
+
 class ChatSetMember(models.Model):
     """A chat's position and split in a set."""
 
@@ -210,6 +257,8 @@ class ChatSetMember(models.Model):
     position = models.PositiveIntegerField()
     stratum = models.CharField(max_length=200, blank=True, default="")
     inclusion_probability = models.FloatField(null=True, blank=True)
+
+    objects = ChatSetMemberQuerySet.as_manager()
 
     class Meta:
         ordering = ["position"]
@@ -226,3 +275,9 @@ class ChatSetMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chat_set_id}: {self.chat_id}"
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Save and note that the chat is sampled."""
+        with transaction.atomic():
+            super().save(*args, **options)
+            Chat.objects.sampled([self.chat_id])

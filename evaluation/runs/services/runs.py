@@ -112,6 +112,8 @@ def run_repeat(
     that cannot be kept without a price.
     """
     _budget_check(run.judge, budget_usd)
+    rows = run.run_chats.filter(chat__text_deleted_at=None)
+    covered = list(rows.values_list("chat_id", "split", "weight"))
     repeated = Run.objects.create(
         judge=run.judge,
         chat_set=run.chat_set,
@@ -120,10 +122,9 @@ def run_repeat(
         purpose=purpose,
         budget_usd=budget_usd,
         options=run.options | {ON_WORKER: on_worker},
-        units_total=run.units_total,
+        units_total=len(covered) * _group_count(run.judge),
         started_by=by,
     )
-    covered = list(run.run_chats.values_list("chat_id", "split", "weight"))
     _add_chats((RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
     _add_units(repeated, run.judge, [chat for chat, _, _ in covered])
     return repeated
@@ -180,8 +181,8 @@ def asked_together(
 
 
 def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
-    """Return the chats of a run, in the set's order. Raises RunRefused if there are none."""
-    members = chat_set.members.order_by("position")
+    """Return the chats of a run that have a text, in the set's order. Raises RunRefused if there are none."""
+    members = chat_set.members.filter(chat__text_deleted_at=None).order_by("position")
     if run.split:
         members = members.filter(split=run.split)
     if run.chats is not None:

@@ -51,6 +51,12 @@ class StartsRuns(RequiredPermission):
     permission = "labeling.start_runs"
 
 
+class SendsChats(RequiredPermission):
+    """Routes of systems that send chats: a token for them opens nothing else."""
+
+    permission = "labeling.send_chats"
+
+
 class Releases(RequiredPermission):
     """Routes that decide on releases: releasing versions, policies, certificates."""
 

@@ -14,6 +14,7 @@ PERMISSIONS = {
         "manage_labeling",
         "start_runs",
         "release_prompts",
+        "send_chats",
     ],
 }
 

@@ -1,0 +1,42 @@
+"""Samples of production chats: allocation over topics, seeded sampling, and chats for human labels."""
+
+from labeling.sampling.core.allocation import (
+    SampleAllocation,
+    Shortfall,
+    StratumAllocation,
+    TopicStratum,
+    allocate,
+    spread_over_criteria,
+)
+from labeling.sampling.core.chat_samples import SampledChat, key_prefix, sample_chats, sampling_key
+from labeling.sampling.core.label_samples import (
+    JudgedChat,
+    LabelledChat,
+    LabelProbabilities,
+    LabelSample,
+    LabelSource,
+    audit_size,
+    label_probabilities,
+    sample_labels,
+)
+
+__all__ = [
+    "JudgedChat",
+    "LabelProbabilities",
+    "LabelSample",
+    "LabelSource",
+    "LabelledChat",
+    "SampleAllocation",
+    "SampledChat",
+    "Shortfall",
+    "StratumAllocation",
+    "TopicStratum",
+    "allocate",
+    "audit_size",
+    "key_prefix",
+    "label_probabilities",
+    "sample_chats",
+    "sample_labels",
+    "sampling_key",
+    "spread_over_criteria",
+]
