@@ -8,6 +8,7 @@ from celery import shared_task
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
+from alignment.nightly_labels.services import night_jobs_work
 from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
 from alignment.regression.worker import regressions_sweep
@@ -15,6 +16,7 @@ from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
 from common.inbox.services import inbox_sweep
+from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from labeling.ingest.services.chats import ingest_sweep
@@ -58,6 +60,20 @@ def sweep() -> None:
             part()
         except Exception:
             # One part that fails must not hold up the others.
+            log.exception("%s failed", part.__name__)
+
+
+# At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
+NIGHTLY = (nights_work, night_jobs_work)
+
+
+@shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
+def nightly() -> None:
+    """Sample the chats of days that are due, start their judges, and open the raters' jobs."""
+    for part in NIGHTLY:
+        try:
+            part()
+        except Exception:
             log.exception("%s failed", part.__name__)
 
 

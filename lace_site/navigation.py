@@ -103,7 +103,13 @@ ENTRIES: Entries = (
         "Runs",
         "evaluation:run_list",
         "labeling.see_judge",
-        ("evaluation:run", "evaluation:profile", "evaluation:model", "evaluation:endpoint"),
+        (
+            "evaluation:run",
+            "evaluation:profile",
+            "evaluation:model",
+            "evaluation:endpoint",
+            "evaluation:sample",
+        ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
@@ -111,6 +117,7 @@ ENTRIES: Entries = (
 # Pages that the search offers beside the entries: label, route, permission.
 MORE_PAGES = (
     ("Start a run", "evaluation:run_new", "labeling.start_runs"),
+    ("Sample plans", "evaluation:sample_plan_list", "labeling.start_runs"),
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
     ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),

@@ -375,19 +375,18 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost
 CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
-    "evaluation.tasks.process_units": {"queue": "judge"},
-    "evaluation.tasks.test_model": {"queue": "judge"},
-    "alignment.tasks.suggest": {"queue": "judge"},
-    "alignment.tasks.draft_definition": {"queue": "judge"},
-    "alignment.tasks.train": {"queue": "judge"},
-    "alignment.tasks.refresh_report": {"queue": "judge"},
-    "alignment.tasks.make_archive": {"queue": "judge"},
-    "labeling.tasks.check_import": {"queue": "judge"},
-    "labeling.tasks.store_import": {"queue": "judge"},
+    f"{app}.tasks.{task}": {"queue": "judge"}
+    for app, tasks in {
+        "evaluation": ("process_units", "test_model"),
+        "alignment": ("suggest", "draft_definition", "train", "refresh_report", "make_archive", "nightly"),
+        "labeling": ("check_import", "store_import"),
+    }.items()
+    for task in tasks
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
+    "nightly": {"task": "alignment.tasks.nightly", "schedule": 600.0, "options": {"expires": 590}},
 }
 CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -457,6 +456,7 @@ INBOX_SUBJECTS = {
     "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
     "text": "labeling.rubric.queries.versions.text_subjects",
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
+    "plan": "evaluation.nightly.queries.plan_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
 # What the search finds, in this order: kind -> its heading, and which of these a user may open.

@@ -44,10 +44,12 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
+    **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
     "home_set_up": (post(LEADS, {"hide": ""}), post(LEADS, {"show": ""})),

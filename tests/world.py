@@ -47,6 +47,7 @@ from tests.factories.imports import stored_imports
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
+from tests.factories.nights import stored_night
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
@@ -147,6 +148,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
     """The ids of tests, a try and imports."""
     return {
         **stored_imports(lead, f"{CANARY}-import"),
+        **stored_night(desk.rubric, by=lead, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),

@@ -5,7 +5,7 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import IO, Any
 
@@ -26,6 +26,7 @@ from evaluation.models.runs import Attempt, Run, Unit
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import User
+from labeling.models.sampling import SamplePlan
 from labeling.people.queries.visibility import to_label
 
 ROWS_AT_ONCE = 1000
@@ -41,6 +42,11 @@ def _run(row: Row) -> None:
     row["rung_at"] = None
     if row["state"] == Run.State.RUNNING:
         row["state"], row["error"] = Run.State.PAUSED.value, PAUSED
+
+
+def _sample_plan(row: Row) -> None:
+    """Pause it: the other workspace's chats and endpoints are its own."""
+    row["state"] = SamplePlan.State.PAUSED.value
 
 
 def _unit(row: Row) -> None:
@@ -121,6 +127,9 @@ TABLES: tuple[Table, ...] = (
     *map(Table, ("evaluation.TextBlock", "evaluation.ModelCall", "evaluation.UnitCall", "evaluation.Batch")),
     Table("evaluation.Attempt", change=_attempt),
     *map(Table, ("evaluation.Verdict", "evaluation.Passage")),
+    Table("labeling.SamplePlan", change=_sample_plan),
+    *map(Table, ("labeling.SamplePlan_raters", "labeling.SamplePlan_criteria", "labeling.SampleDraw")),
+    *map(Table, ("labeling.SampledChat", "evaluation.NightlyJudge", "evaluation.NightlyRun")),
     Table("alignment.Report", rows=_shared_reports),
     Table("alignment.Certificate"),
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),
@@ -223,6 +232,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a column as JSON: times in ISO 8601, UTC; bytes in base64."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
     if isinstance(value, bytes | memoryview):

@@ -2,5 +2,6 @@
 
 from evaluation.models import endpoints as endpoints
 from evaluation.models import judges as judges
+from evaluation.models import nightly as nightly
 from evaluation.models import prompts as prompts
 from evaluation.models import runs as runs

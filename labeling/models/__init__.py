@@ -6,3 +6,4 @@ from labeling.models import ingest as ingest
 from labeling.models import labels as labels
 from labeling.models import people as people
 from labeling.models import rubric as rubric
+from labeling.models import sampling as sampling

@@ -163,6 +163,8 @@ class Chat(models.Model):
             ),
             models.Index(fields=["content_hash"], name="chat_content_hash"),
             models.Index(fields=["topic", "started_at"], name="chat_topic_started"),
+            # A day's chats by topic, without their texts: nightly samples.
+            models.Index(fields=["created_at", "topic", "id"], name="chat_arrival"),
             models.Index(
                 fields=["experiment", "variant", "started_at"],
                 name="chat_experiment",

@@ -8,7 +8,16 @@ from labeling.sampling.core.allocation import (
     allocate,
     spread_over_criteria,
 )
-from labeling.sampling.core.chat_samples import SampledChat, key_prefix, sample_chats, sampling_key
+from labeling.sampling.core.chat_samples import (
+    JUDGE,
+    NO_LIMIT,
+    SampledChat,
+    key_limit,
+    key_prefix,
+    sample_chats,
+    sample_keyed,
+    sampling_key,
+)
 from labeling.sampling.core.label_samples import (
     JudgedChat,
     LabelledChat,
@@ -21,6 +30,8 @@ from labeling.sampling.core.label_samples import (
 )
 
 __all__ = [
+    "JUDGE",
+    "NO_LIMIT",
     "JudgedChat",
     "LabelProbabilities",
     "LabelSample",
@@ -33,9 +44,11 @@ __all__ = [
     "TopicStratum",
     "allocate",
     "audit_size",
+    "key_limit",
     "key_prefix",
     "label_probabilities",
     "sample_chats",
+    "sample_keyed",
     "sample_labels",
     "sampling_key",
     "spread_over_criteria",

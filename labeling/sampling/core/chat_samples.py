@@ -1,13 +1,18 @@
 """Seeded random samples of chats without replacement, in an order that a database can compute, too."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import md5
-from heapq import heappush, heappushpop
+from heapq import heappush, heappushpop, nsmallest
 
 from labeling.sampling.core.allocation import SampleAllocation
 
 ChatId = int | str
+# The purpose of the judged sample's keys.
+JUDGE = "judge"
+# Above every key.
+NO_LIMIT = "g"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ def sample_chats(
     ...     (4, "refund")], half, seed=7)]
     [(2, 0.5), (1, 0.5)]
     """
-    prefix = key_prefix(seed, "judge")
+    prefix = key_prefix(seed, JUDGE)
     wanted = {stratum.key: stratum.n for stratum in allocation.strata}
     seen = dict.fromkeys(wanted, 0)
     smallest: dict[str, list[tuple[int, ChatId]]] = {key: [] for key in wanted}  # heaps, largest key first
@@ -90,14 +95,66 @@ def sample_chats(
             entry = (-int(sampling_key(chat, prefix=prefix), 16), chat)
             (heappush if len(smallest[topic]) < n else heappushpop)(smallest[topic], entry)
     _check_sizes(seen, {stratum.key: stratum.size for stratum in allocation.strata})
-    probabilities = {stratum.key: stratum.probability for stratum in allocation.strata}
-    sampled = sorted(
-        ((-place, chat, topic) for topic, heap in smallest.items() for place, chat in heap),
-        key=lambda one: one[0],
+    return _in_order(
+        ((-place, chat, topic) for topic, heap in smallest.items() for place, chat in heap), allocation
     )
-    if len({place for place, _, _ in sampled}) < len(sampled):
+
+
+def key_limit(n: int, size: int) -> str:
+    """Limit below which at least `n` of `size` random keys lie, but for one time in a billion.
+
+    A database that returns only keys below the limit of their topic returns little more than the sample. The
+    limits are powers of two, so that topics share them. `NO_LIMIT` if it needs all keys.
+
+    >>> key_limit(500, 1_000_000), key_limit(4, 5), key_limit(0, 5)
+    ('0040000000000000', 'g', '')
+    """
+    if not n:
+        return ""
+    fraction = (n + 6 * math.sqrt(n) + 12) / size
+    if fraction > 0.5:
+        return NO_LIMIT
+    return f"{2 ** (64 - math.floor(-math.log2(fraction))):016x}"
+
+
+def sample_keyed(
+    keyed: Iterable[tuple[str, ChatId, str]], allocation: SampleAllocation
+) -> list[SampledChat] | None:
+    """Sample the chats with the smallest keys, from (key, id, topic) of those below the limits.
+
+    Returns the sample as `sample_chats` does from the whole frame; None if a topic has fewer chats below its
+    limit than it needs.
+
+    >>> from labeling.sampling.core.allocation import AllocationRule, TopicStratum, allocate
+    >>> half = allocate([TopicStratum("refund", 4)], 2, rule=AllocationRule.PROPORTIONAL)
+    >>> prefix = key_prefix(7, "judge")
+    >>> keyed = [(sampling_key(chat, prefix=prefix), chat, "refund") for chat in (1, 2, 3)]
+    >>> [one.chat for one in sample_keyed(keyed, half) or []], sample_keyed(keyed[:1], half)
+    ([2, 1], None)
+    """
+    wanted = {stratum.key: stratum.n for stratum in allocation.strata}
+    by_topic: dict[str, list[tuple[int, ChatId]]] = {key: [] for key in wanted}
+    for key, chat, topic in keyed:
+        by_topic[topic].append((int(key, 16), chat))
+    if any(len(rows) < wanted[topic] for topic, rows in by_topic.items()):
+        return None
+    return _in_order(
+        (
+            (place, chat, topic)
+            for topic, rows in by_topic.items()
+            for place, chat in nsmallest(wanted[topic], rows)
+        ),
+        allocation,
+    )
+
+
+def _in_order(sampled: Iterable[tuple[int, ChatId, str]], allocation: SampleAllocation) -> list[SampledChat]:
+    """The chats by key, with the probability of their topic."""
+    probabilities = {stratum.key: stratum.probability for stratum in allocation.strata}
+    ordered = sorted(sampled, key=lambda one: one[0])
+    if len({place for place, _, _ in ordered}) < len(ordered):
         raise ValueError("a chat is listed twice in the sampling frame")
-    return [SampledChat(chat, topic, probabilities[topic]) for _, chat, topic in sampled]
+    return [SampledChat(chat, topic, probabilities[topic]) for _, chat, topic in ordered]
 
 
 def _check_sizes(seen: dict[str, int], sizes: dict[str, int]) -> None:

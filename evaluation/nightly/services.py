@@ -1,0 +1,190 @@
+"""A sample plan with its judge: save it, sample a night, and start the judge's run on the sample."""
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from common.inbox.services import Kind, inbox_add
+from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.judges.queries.configs import judge_endpoint
+from evaluation.judges.queries.profiles import profile_choice
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.nightly import NightlyJudge, NightlyRun
+from evaluation.models.runs import Run
+from evaluation.nightly.queries import spreads_of
+from evaluation.runs.services.control import run_launch
+from evaluation.runs.services.runs import RunChoice
+from labeling.models.people import User
+from labeling.models.sampling import SampleDraw, SamplePlan
+from labeling.sampling.queries import due_days
+from labeling.sampling.services import DrawRefused, PlanSettings, draw_night, plan_save
+
+log = logging.getLogger(__name__)
+
+PROBLEM_LENGTH = 500
+# A judge that cannot start is tried again for so long; then a lead starts it.
+TRY_FOR = timedelta(hours=24)
+# A run whose endpoint does not answer goes on by itself when it does; its plan's owner is told after so long.
+STALLED_AFTER = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeChoice:
+    """What judges the samples, and the budget of a night (None: no limit)."""
+
+    profile: JudgeProfile
+    budget_usd: Decimal | None = None
+    mode: Run.Mode = Run.Mode.LIVE
+
+
+@transaction.atomic
+def nightly_plan_save(
+    *, settings: PlanSettings, judge: JudgeChoice, by: User | None, plan: SamplePlan | None = None
+) -> SamplePlan:
+    """Create a plan with its judge, or change both, and log it. Raises FieldProblem, by field."""
+    row = plan_save(
+        settings=settings,
+        by=by,
+        plan=plan,
+        profile=judge.profile.name,
+        budget_usd=str(judge.budget_usd) if judge.budget_usd is not None else None,
+        mode=judge.mode.value,
+    )
+    NightlyJudge.objects.update_or_create(
+        plan=row,
+        defaults={"profile": judge.profile, "budget_usd": judge.budget_usd, "mode": judge.mode},
+    )
+    return row
+
+
+def night_sample(
+    *, plan: SamplePlan, day: date, by: User | None = None, seed: int | None = None
+) -> SampleDraw:
+    """Sample a day and start the judge on it; the judge's own problem is stored, not raised.
+
+    Raises DrawRefused for a day that is not over, or that the plan has sampled.
+    """
+    draw = draw_night(plan=plan, day=day, spreads=spreads_of(plan, rule=plan.rule), by=by, seed=seed)
+    if draw.sampled:
+        night_start(draw=draw)
+    return draw
+
+
+def night_start(*, draw: SampleDraw) -> NightlyRun:
+    """Start the judge's run on a night's sample, once; where it cannot start, store why and tell the owner.
+
+    Repeating it after the start changes nothing.
+    """
+    try:
+        return _start(draw)
+    except (InputProblem, FieldProblem, EmbeddedModelError) as problem:
+        return _refused(draw, str(problem)[:PROBLEM_LENGTH])
+
+
+@transaction.atomic
+def _start(draw: SampleDraw) -> NightlyRun:
+    row = _locked(draw)
+    night = NightlyRun.objects.filter(draw=row).select_related("run").first()
+    if night is not None and night.run is not None:
+        return night
+    chosen = NightlyJudge.objects.select_related("profile").get(plan=row.plan_id)
+    judge = profile_choice(chosen.profile)
+    if row.chat_set is None:
+        raise InputProblem("this night has no chats")
+    run = run_launch(
+        chat_set=row.chat_set,
+        judge=judge,
+        run=RunChoice(
+            mode=Run.Mode(chosen.mode),
+            budget_usd=chosen.budget_usd,
+            options={"profile": chosen.profile.name, "sample_plan": row.plan_id},
+            source_hash=hashlib.sha256(f"sample draw {row.pk}".encode()).hexdigest(),
+        ),
+        endpoint=judge_endpoint(judge),
+        by=row.plan.created_by,
+    )
+    Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=chosen.profile)
+    return _stored(row, run=run)
+
+
+@transaction.atomic
+def _refused(draw: SampleDraw, problem: str) -> NightlyRun:
+    """Store the problem; a new one is news for the plan's owner."""
+    row = _locked(draw)
+    before = NightlyRun.objects.filter(draw=row).first()
+    if before is not None and before.run_id:
+        return before
+    night = _stored(row, problem=problem)
+    owner = row.plan.created_by
+    if owner is not None and (before is None or before.problem != problem):
+        inbox_add(users=[owner], kind=Kind.NIGHTLY, subject=f"plan:{row.plan_id}")
+    return night
+
+
+def _locked(draw: SampleDraw) -> SampleDraw:
+    draws = SampleDraw.objects.select_related("plan__created_by", "chat_set__rubric")
+    return draws.select_for_update(no_key=True, of=("self",)).get(pk=draw.pk)
+
+
+def _stored(draw: SampleDraw, *, run: Run | None = None, problem: str = "") -> NightlyRun:
+    return NightlyRun.objects.update_or_create(
+        draw=draw, defaults={"run": run, "problem": problem, "tried_at": timezone.now()}
+    )[0]
+
+
+# ---------- what is due ----------
+
+
+def nights_work(now: datetime | None = None) -> None:
+    """Sample every day that is due, the oldest first, and start the judges.
+
+    A second worker finds nothing: a plan samples a day once, and a sample is judged once. A plan that fails
+    does not hold up the others.
+    """
+    now = now or timezone.now()
+    for plan in SamplePlan.objects.filter(state=SamplePlan.State.ACTIVE).order_by("pk"):
+        try:
+            _sample_due(plan, now)
+        except Exception:
+            log.exception("sample plan %s failed", plan.pk)
+    for draw in _unjudged(now):
+        try:
+            night_start(draw=draw)
+        except Exception:
+            log.exception("the judge of sample %s failed to start", draw.pk)
+    _tell_stalled(now)
+
+
+def _sample_due(plan: SamplePlan, now: datetime) -> None:
+    for day in due_days(plan, now=now):
+        try:
+            night_sample(plan=plan, day=day)
+        except DrawRefused as refused:  # another worker was faster
+            log.info("sample plan %s: %s", plan.pk, refused)
+
+
+def _unjudged(now: datetime) -> list[SampleDraw]:
+    """Samples of the last day without a run: refused ones, and those of a worker that died in between."""
+    lately = SampleDraw.objects.filter(drawn_at__gt=now - TRY_FOR, sampled__gt=0)
+    active = lately.filter(plan__state=SamplePlan.State.ACTIVE)
+    tried = NightlyRun.objects.filter(Q(run__isnull=False) | Q(tried_at__gte=now)).values("draw")
+    return list(active.exclude(pk__in=tried).order_by("pk"))
+
+
+def _tell_stalled(now: datetime) -> None:
+    """Tell the owner, once, of a run that waits for its endpoint; a paused run tells by itself."""
+    nights = NightlyRun.objects.filter(run__state=Run.State.RUNNING, tried_at__lt=now - STALLED_AFTER)
+    nights.exclude(problem="").filter(run__error="").update(problem="")
+    stalled = nights.filter(problem="").exclude(run__error="")
+    for night in stalled.select_related("run", "draw__plan__created_by"):
+        words = night.run.error[:PROBLEM_LENGTH] if night.run else ""
+        owner = night.draw.plan.created_by
+        if NightlyRun.objects.filter(pk=night.pk, problem="").update(problem=words) and owner is not None:
+            inbox_add(users=[owner], kind=Kind.NIGHTLY, subject=f"plan:{night.draw.plan_id}")

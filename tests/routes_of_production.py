@@ -1,0 +1,33 @@
+"""Routes of the production half, as tests/routes.py has them for the rest of the site."""
+
+from tests.cases import LEADS, Case, get, post
+
+SAMPLE_PLAN = {
+    "name": "Nightly",
+    "rubric": "rubric_id",
+    "starts_at": "02:00",
+    "chats": 5,
+    "rule": "equal",
+    "minimum": 0,
+    "profile": "profile_id",
+    "mode": "live",
+    "overlap": 1,
+}
+API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
+
+ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
+    # ---- sample plans
+    "evaluation:sample_plan_list": (get(LEADS),),
+    "evaluation:sample_plan_new": (get(LEADS), post(LEADS, SAMPLE_PLAN)),
+    "evaluation:sample_plan_preview": (post(LEADS, SAMPLE_PLAN, says=200),),
+    "evaluation:sample_plan": (get(LEADS),),
+    "evaluation:sample_plan_edit": (get(LEADS), post(LEADS, SAMPLE_PLAN)),
+    "evaluation:sample_plan_act": (post(LEADS, act="pause"), post(LEADS, act="sample")),
+    "evaluation:sample_night_judge": (post(LEADS),),
+    "api_sample_plans": (get(LEADS), post(LEADS, API_SAMPLE_PLAN)),
+    "api_sample_plan": (get(LEADS), Case(LEADS, "PATCH", {"chats": 7})),
+    "api_sample_plan_pause": (post(LEADS, says=200),),
+    "api_sample_plan_resume": (post(LEADS, says=200),),
+    "api_sample_preview": (get(LEADS),),
+    "api_sample_nights": (get(LEADS),),
+}
