@@ -19,6 +19,7 @@ from common.inbox.services import inbox_sweep
 from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
+from evaluation.webhooks.worker import webhooks_sweep
 from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
 from labeling.transfer.services.work import imports_sweep
@@ -37,6 +38,7 @@ row_task = partial(
 # The quick ones first; each finds what is left to do in the database.
 SWEEPS = (
     sweep_runs,
+    webhooks_sweep,
     regressions_sweep,
     suggestions_sweep,
     drafts_sweep,

@@ -7,6 +7,7 @@ from evaluation.endpoints import views as endpoints
 from evaluation.judges import views as profiles
 from evaluation.nightly import views as nightly
 from evaluation.runs.views import runs, starts
+from evaluation.webhooks import views as webhooks
 
 app_name = "evaluation"
 urlpatterns = [
@@ -39,4 +40,14 @@ urlpatterns = [
         "sampling/<int:plan_id>/nights/<int:draw_id>/judge/", nightly.night_judge, name="sample_night_judge"
     ),
     path("sampling/<int:plan_id>/<str:act>/", nightly.plan_act, name="sample_plan_act"),
+    path("webhooks/", webhooks.webhook_list, name="webhook_list"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook_new"),
+    path("webhooks/<int:webhook_id>/", webhooks.webhook_detail, name="webhook_detail"),
+    path("webhooks/<int:webhook_id>/edit/", webhooks.webhook_edit, name="webhook_edit"),
+    path(
+        "webhooks/<int:webhook_id>/deliveries/<int:delivery_id>/",
+        webhooks.webhook_delivery,
+        name="webhook_delivery",
+    ),
+    path("webhooks/<int:webhook_id>/<str:act>/", webhooks.webhook_act, name="webhook_act"),
 ]

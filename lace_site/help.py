@@ -79,6 +79,11 @@ HELP: dict[str, tuple[str, str]] = {
     "evaluation:endpoint_detail": ("run-it", "connect-a-model"),
     "evaluation:endpoint_edit": ("run-it", "connect-a-model"),
     "evaluation:model_detail": ("run-it", "models-and-endpoints"),
+    "evaluation:webhook_list": ("production", "webhooks"),
+    "evaluation:webhook_new": ("production", "webhooks"),
+    "evaluation:webhook_detail": ("production", "webhooks"),
+    "evaluation:webhook_edit": ("production", "webhooks"),
+    "evaluation:webhook_delivery": ("production", "webhooks"),
     # ---- regression tests
     "alignment:regression_list": ("write-prompts", "regression-tests"),
     "alignment:regression_new": ("write-prompts", "regression-tests"),

@@ -5,89 +5,32 @@ import re
 import secrets
 import tomllib
 from hashlib import sha256
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import environ
-from cryptography.fernet import Fernet
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from lace_site.environment import (
+    BASE_DIR,
+    env,
+    fernet_keys,
+    networks,
+    positive,
+    positive_or_none,
+    switch,
+    time_zone,
+)
 from lace_site.private_files import UMASK
 
 # NB: before the first folder is made; every process reads this file first.
 os.umask(UMASK)
-BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
 
 # Name and version of this software, recorded in stored and signed documents.
 _project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
 SOFTWARE = {"name": _project["name"], "version": _project["version"]}
-
-env = environ.Env()
-env.read_env(str(BASE_DIR / ".env"))
-
-
-def positive(name: str, *, default: int) -> int:
-    """Return an environment variable that must be a whole number above 0."""
-    try:
-        value = env.int(name, default=default)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {os.environ[name]!r}") from error
-    if value <= 0:
-        raise ImproperlyConfigured(f"{name} must be above 0, not {value}")
-    return int(value)
-
-
-def positive_or_none(name: str) -> int | None:
-    """Return an environment variable that must be a whole number above 0; None where it is not set."""
-    return positive(name, default=1) if env.str(name, default="").strip() else None
-
-
-def switch(name: str) -> bool:
-    """Return an environment variable that is on or off; off when it is not set."""
-    value = env.str(name, default="off").strip().lower()
-    if value in ("on", "true", "yes", "1"):
-        return True
-    if value in ("off", "false", "no", "0", ""):
-        return False
-    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
-
-
-def time_zone() -> str:
-    """Return TIME_ZONE, which defines the limits of days."""
-    name = str(env.str("TIME_ZONE", default="UTC"))
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ImproperlyConfigured(f"TIME_ZONE names no time zone: {name!r}") from error
-    return name
-
-
-def networks(name: str) -> list[str]:
-    """Return the networks that a setting lists, such as 10.0.0.0/8,192.168.0.0/16."""
-    texts = [text.strip() for text in env.list(name, default=[]) if text.strip()]
-    for text in texts:
-        try:
-            ip_network(text)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"{name} lists no network: {error}") from error
-    return texts
-
-
-def fernet_keys(name: str) -> list[str]:
-    """Return the encryption keys that a setting lists."""
-    keys = [key.strip() for key in env.list(name, default=[]) if key.strip()]
-    for number, key in enumerate(keys, start=1):
-        try:
-            Fernet(key)
-        except ValueError:
-            problem = f"{name}: key {number} must be 32 bytes in URL-safe Base64"
-            raise ImproperlyConfigured(problem) from None
-    return keys
 
 
 def secret_key() -> str:
@@ -375,13 +318,24 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost
 CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
-    f"{app}.tasks.{task}": {"queue": "judge"}
-    for app, tasks in {
-        "evaluation": ("process_units", "test_model"),
-        "alignment": ("suggest", "draft_definition", "train", "refresh_report", "make_archive", "nightly"),
-        "labeling": ("check_import", "store_import"),
-    }.items()
-    for task in tasks
+    # Events leave within seconds: they wait behind nothing, and receivers that hang hold up nothing else.
+    "evaluation.tasks.send_webhooks": {"queue": "webhooks"},
+    **{
+        f"{app}.tasks.{task}": {"queue": "judge"}
+        for app, tasks in {
+            "evaluation": ("process_units", "test_model"),
+            "alignment": (
+                "suggest",
+                "draft_definition",
+                "train",
+                "refresh_report",
+                "make_archive",
+                "nightly",
+            ),
+            "labeling": ("check_import", "store_import"),
+        }.items()
+        for task in tasks
+    },
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
@@ -452,6 +406,7 @@ INBOX_SUBJECTS = {
     "job": "labeling.jobs.queries.jobs.job_subjects",
     "criterion": "labeling.rubric.queries.criteria.criterion_subjects",
     "run": "evaluation.runs.queries.runs.run_subjects",
+    "webhook": "evaluation.webhooks.queries.webhook_subjects",
     "disagreement": "alignment.misalignments.queries.detail.misalignment_subjects",
     "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
     "text": "labeling.rubric.queries.versions.text_subjects",

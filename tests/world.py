@@ -19,8 +19,10 @@ from alignment.regression.services.policies import policy_in_force
 from common.models import Comment, InboxItem
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
+from evaluation.models.outbox import Delivery
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
+from evaluation.outbox.services import outbox_publish
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_close
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
@@ -51,6 +53,7 @@ from tests.factories.nights import stored_night
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
+from tests.factories.webhooks import make_webhook
 
 CANARY = "CANARY"
 
@@ -145,10 +148,11 @@ def make_world() -> World:
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests, a try and imports."""
+    """The ids of tests, a try, imports and a webhook."""
     return {
         **stored_imports(lead, f"{CANARY}-import"),
         **stored_night(desk.rubric, by=lead, text=CANARY),
+        **_webhook(),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),
@@ -196,6 +200,14 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_token": _token(users["other"]).pk,
         **_people(lead),
     }
+
+
+def _webhook() -> dict[str, Any]:
+    row = make_webhook(name=f"{CANARY}-webhook")
+    outbox_publish(kind="verdicts.stored", payload={"chat_id": f"{CANARY}-chat"})
+    delivery = Delivery.objects.get(endpoint=row)
+    ids = {"webhook_id": row.pk, "holdout_webhook": row.pk, "delivery_id": delivery.pk}
+    return {**ids, "event_id": str(delivery.event_id)}
 
 
 def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:

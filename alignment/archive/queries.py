@@ -145,6 +145,7 @@ _WORK = "work in progress of the workers of here"
 _RIGHTS = "rights are given anew by a lead of the other workspace"
 _NEWS = "news for accounts that cannot sign in there yet"
 _IMPORTED = "files of imports stay here; what they brought goes along"
+_SENT = "requests to this installation's receivers; those of another one subscribe there"
 _CACHE = "computed or asked again when it is needed"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
@@ -154,6 +155,9 @@ LEFT_OUT: Mapping[str, str] = {
     "labeling.DataImport": _IMPORTED,
     "labeling.ImportedRow": _IMPORTED,
     "evaluation.ConnectedEndpoint": _PRIVATE,
+    "evaluation.WebhookEndpoint": _PRIVATE,
+    "evaluation.OutboxEvent": _SENT,
+    "evaluation.Delivery": _SENT,
     "alignment.CriterionDraft": _UNSAVED,
     "labeling.IngestSettings": "each workspace decides what it redacts and keeps; its key never leaves it",
     "labeling.ChatSource": "counts of what systems sent to this workspace",

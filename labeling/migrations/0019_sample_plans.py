@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('labeling', '0017_data_imports'),
+        ('labeling', '0018_production_chats'),
     ]
 
     operations = [

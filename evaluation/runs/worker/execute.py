@@ -24,6 +24,7 @@ from evaluation.models.runs import (
     UnitCall,
     Verdict,
 )
+from evaluation.outbox.services import run_publish
 from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.worker.leases import has_suspects, units_release
@@ -84,6 +85,7 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     """
     # The lock keeps two workers that end together from writing an older state over a newer one.
     run.refresh_from_db(from_queryset=Run.objects.select_for_update())
+    was_finished = run.finished_at is not None
     units = run.units.aggregate(
         left=Count("id", filter=Q(state__in=UNITS_LEFT)),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
@@ -102,6 +104,8 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     for name, value in counted.items():
         setattr(run, name, value)
     run.save(update_fields=["state", "error", "finished_at", *counted])
+    if ended and not was_finished:
+        run_publish(run)
 
 
 def tell_paused(runs: Iterable[Run]) -> None:

@@ -12,6 +12,7 @@ from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.rows import Row, rows_add, rows_insert, rows_update
 from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
+from evaluation.outbox.services import StoredVerdicts, stored_verdict, verdicts_publish
 from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat as ChatRow
 
@@ -89,6 +90,7 @@ class UnitWriter:
             _delete_earlier_try([pk for pk, count in tries.items() if count > 1])
             rows_insert(UnitCall, _UNIT_CALL, [row for one in done for row in _unit_calls(one)])
             rows_insert(Verdict, _VERDICT, self._verdicts(done))
+            verdicts_publish(map(_stored, done))
             self._store_passages(done)
             for run_id in {one.run_id for one in done}:
                 _count(run_id, [one for one in done if one.run_id == run_id])
@@ -168,6 +170,14 @@ def _verdict(verdict: VerdictResult) -> Row:
     quotes = (verdict.quotes, verdict.quotes_verified, verdict.quotes_close)
     quoted = (min(count, LARGEST_SMALL_COUNT) for count in quotes)
     return (*answer, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
+
+
+def _stored(one: JudgedUnit) -> StoredVerdicts:
+    verdicts = (
+        stored_verdict(each.criterion, state=each.state, value=each.value, p_true=each.p_true)
+        for each in one.result.verdicts
+    )
+    return StoredVerdicts(one.run_id, one.work.chat_id, tuple(verdicts))
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:

@@ -23,6 +23,7 @@ class Migration(migrations.Migration):
                     ("finished", "Job finished"),
                     ("paused", "Run paused"),
                     ("nightly", "Sample plan stopped"),
+                    ("stopped", "Switched off"),
                 ],
                 max_length=10,
             ),
