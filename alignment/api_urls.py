@@ -9,6 +9,7 @@ from alignment.exports import api as exports
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
+from alignment.monitoring import api as monitoring
 from alignment.prompts.api import criterion as criteria
 from alignment.prompts.api import prompts
 from alignment.prompts.redesign import api as redesigns
@@ -133,5 +134,11 @@ urlpatterns = [
         "misalignments/<int:misalignment_id>/",
         misalignments.MisalignmentDetail.as_view(),
         name="api_misalignment",
+    ),
+    path("monitoring/", monitoring.Monitoring.as_view(), name="api_monitoring"),
+    path(
+        "monitoring/<str:criterion_key>/",
+        monitoring.MonitoringCriterion.as_view(),
+        name="api_monitoring_criterion",
     ),
 ]

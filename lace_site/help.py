@@ -107,6 +107,8 @@ HELP: dict[str, tuple[str, str]] = {
     "alignment:label_plan": ("review-alignment", "plan-labels"),
     "alignment:league": ("review-alignment", "engine-league"),
     "alignment:run_flips": ("review-alignment", "run-against-run"),
+    "monitoring:overview": ("production", "monitoring"),
+    "monitoring:criterion": ("production", "monitoring"),
     "alignment:export_page": ("reference/files", "exports"),
     "alignment:certificate_list": ("review-alignment", "certificates"),
     "alignment:certificate_detail": ("review-alignment", "certificates"),

@@ -113,6 +113,7 @@ ENTRIES: Entries = (
         ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
+    ("Monitoring", "monitoring:overview", "labeling.see_judge", "monitoring:"),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.

@@ -30,4 +30,5 @@ urlpatterns = [
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),
     path("quality/", include("alignment.rater_quality.urls")),
+    path("monitoring/", include("alignment.monitoring.urls")),
 ]

@@ -91,6 +91,14 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:report_table": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
     "api_stored_report": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
     "api_stored_report_csv": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
+    # ---- monitoring
+    "monitoring:overview": (get(AUTHORS), get(AUTHORS, query={"step": "day", "weeks": "4"})),
+    "monitoring:rates_csv": LOOK,
+    "monitoring:home_panel": (get(LEADS),),
+    "monitoring:criterion": (get(AUTHORS), get(AUTHORS, query={"point": "nonsense", "topic": "nonsense"})),
+    "monitoring:criterion_csv": LOOK,
+    "api_monitoring": LOOK,
+    "api_monitoring_criterion": LOOK,
     # ---- certificates
     "alignment:certificate_list": LOOK,
     "alignment:certificate_detail": LOOK,

@@ -126,7 +126,7 @@ TABLES: tuple[Table, ...] = (
     Table("evaluation.Unit", change=_unit),
     *map(Table, ("evaluation.TextBlock", "evaluation.ModelCall", "evaluation.UnitCall", "evaluation.Batch")),
     Table("evaluation.Attempt", change=_attempt),
-    *map(Table, ("evaluation.Verdict", "evaluation.Passage")),
+    *map(Table, ("evaluation.Verdict", "evaluation.DayCount", "evaluation.DayScore", "evaluation.Passage")),
     Table("labeling.SamplePlan", change=_sample_plan),
     *map(Table, ("labeling.SamplePlan_raters", "labeling.SamplePlan_criteria", "labeling.SampleDraw")),
     *map(Table, ("labeling.SampledChat", "evaluation.NightlyJudge", "evaluation.NightlyRun")),

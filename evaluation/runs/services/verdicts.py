@@ -14,6 +14,7 @@ from django.utils import timezone
 from common.import_watch import import_watch
 from common.jsonl import Ignored, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem, InputProblem, shown
+from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.outbox.services import StoredVerdicts, run_publish, stored_verdict, verdicts_publish
@@ -78,10 +79,10 @@ def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> Verdict
         if new:
             _store(path, chat_set, new)
             counts_by_run = verdicts_counted([run.pk for run in new.values()])
-            for pk, counts in counts_by_run.items():
-                Run.objects.filter(pk=pk).update(verdict_counts=counts)
             for run in new.values():
                 run.verdict_counts = counts_by_run[run.pk]
+                run.save(update_fields=["verdict_counts"])
+                days_recount(run.pk)
                 run_publish(run)
         verdicts = sum(contents[name].verdicts for name in new)
         ids = {"runs": sorted(run.pk for run, _ in runs.values()), "new_runs": len(new)}

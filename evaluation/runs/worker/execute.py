@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.inbox.services import Kind, inbox_add
+from evaluation.day_counts.services import days_recount
 from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import (
     ON_WORKER,
@@ -136,6 +137,8 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
             options=run.options | {ON_WORKER: on_worker},
             rung_at=None,
         )
+        if reopened:
+            days_recount(run.pk)
     run.refresh_from_db()
     return run
 

@@ -15,6 +15,7 @@ from django.db.models import Case, F, Min, QuerySet, When
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import attempts_mark_lost
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
@@ -173,6 +174,7 @@ def unit_fail(unit: Unit, why: str) -> None:
     failed = partial(stored_verdict, state=Verdict.State.FAILED, value=None, p_true=None)
     verdicts_publish([StoredVerdicts(unit.run_id, unit.chat_id, tuple(map(failed, criteria.values())))])
     Run.objects.filter(pk=unit.run_id).update(units_failed=F("units_failed") + 1)
+    DayCounter(unit.run_id).add([unit.pk])
 
 
 def _criteria(unit: Unit) -> Iterable[tuple[int, str]]:

@@ -8,6 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.types import Article, Chat, GroupResult, VerdictResult
+from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.rows import Row, rows_add, rows_insert, rows_update
 from evaluation.models.prompts import ArticleVersion
@@ -80,6 +81,7 @@ class UnitWriter:
 
     def __init__(self, criterion_ids: dict[str, int]) -> None:
         self._criterion_ids = criterion_ids
+        self._counters: dict[int, DayCounter] = {}
 
     def finish(self, finished: Sequence[JudgedUnit]) -> list[bool]:
         """Save verdicts, calls and units together; False, with nothing saved, where a lease was lost."""
@@ -93,7 +95,10 @@ class UnitWriter:
             verdicts_publish(map(_stored, done))
             self._store_passages(done)
             for run_id in {one.run_id for one in done}:
-                _count(run_id, [one for one in done if one.run_id == run_id])
+                own = [one for one in done if one.run_id == run_id]
+                _count(run_id, own)  # locks the run: its counts by day have one writer at a time
+                counter = self._counters.setdefault(run_id, DayCounter(run_id))
+                counter.add([one.work.unit_id for one in own])
         return [one.work.unit_id in tries for one in finished]
 
     def _verdicts(self, done: Sequence[JudgedUnit]) -> list[Row]:

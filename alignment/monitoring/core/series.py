@@ -1,0 +1,289 @@
+"""Lines of rates over days or weeks: which runs count, where a line breaks, and the rate of each point."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from alignment.monitoring.core.corrected_rates import Method, Rate, lang_reiczigel_rate, uncorrected_rate
+from alignment.monitoring.core.weighted_rates import Reason, StratumSums, WeightedRate, weighted_rates
+from alignment.statistics.agreement import Confusion
+
+# Topics of days without a judged chat are left out of a rate. Below this share of the chats there is none.
+LEAST_COVERED = 0.9
+Sizes = Mapping[date, Mapping[int, int]]  # chats by day and topic, judged or not
+
+
+class Step(StrEnum):
+    """What a point covers."""
+
+    DAY = "day"
+    WEEK = "week"
+
+    def first(self, day: date) -> date:
+        """Return the first day of the point that this day belongs to; weeks begin on Monday.
+
+        >>> Step.WEEK.first(date(2026, 11, 19))
+        datetime.date(2026, 11, 16)
+        """
+        return day if self is Step.DAY else day - timedelta(days=day.weekday())
+
+    def last(self, first: date) -> date:
+        """Return the last day of the point that begins on this day."""
+        return first if self is Step.DAY else first + timedelta(days=6)
+
+
+class Cell(NamedTuple):
+    """Sums over the judged chats of a run, day and topic, as in `StratumSums`."""
+
+    day: date
+    topic: int
+    run: int
+    sampled: int
+    answers: float
+    passes: float
+    answers_squared: float
+    passes_squared: float
+    products: float
+
+    @classmethod
+    def of_counts(cls, day: date, topic: int, run: int, sampled: int, passed: int, failed: int) -> "Cell":
+        """Sums of a criterion from its counts."""
+        answers = passed + failed
+        return cls(day, topic, run, sampled, answers, passed, answers, passed, passed)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeName:
+    """What judged: `identity` differs where points are not comparable; `change` names it in a mark."""
+
+    judge: int
+    identity: str
+    name: str = ""
+    prompt: int | None = None
+    model: str = ""
+
+    def change(self, before: "JudgeName") -> str:
+        """Say what is new here.
+
+        >>> JudgeName(2, "b", "direct", 3, "m").change(JudgeName(1, "a", "direct", 2, "m"))
+        'prompt version 3'
+        """
+        if self.model != before.model:
+            return f"model {self.model or self.name}"
+        if self.prompt != before.prompt and self.prompt is not None:
+            return f"prompt version {self.prompt}"
+        return f"judge {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What changed on a day: the judge, or the bot. A line breaks there."""
+
+    day: date
+    text: str
+    of_judge: bool = True
+
+
+@dataclass(frozen=True)
+class Point:
+    """A rate over the days from `first` to `last`; `days` of them were judged.
+
+    Parameters
+    ----------
+    judged : chats with or without a verdict. chats : chats of the judged days. covered : share of them in
+        topics with a judged chat.
+    segment : number of the line's part: points of two parts are not comparable.
+    """
+
+    first: date
+    last: date
+    days: int
+    judge: JudgeName
+    judged: int
+    chats: int
+    covered: float
+    uncorrected: Rate
+    corrected: Rate
+    segment: int = 0
+
+    @property
+    def rate(self) -> Rate:
+        """The corrected rate if there is one."""
+        return self.uncorrected if self.corrected.estimate.value is None else self.corrected
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points in the order of time, and the marks between them."""
+
+    points: tuple[Point, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    is_corrected: bool = False
+
+    @property
+    def latest(self) -> Point | None:
+        """The newest point."""
+        return self.points[-1] if self.points else None
+
+    @property
+    def change(self) -> float | None:
+        """Difference of the newest rate to the one before, in points of 100; None if not comparable."""
+        if len(self.points) < 2 or self.points[-1].segment != self.points[-2].segment:
+            return None
+        now, before = (self.shown(point).estimate.value for point in (self.points[-1], self.points[-2]))
+        return None if now is None or before is None else 100 * (now - before)
+
+    def shown(self, point: Point) -> Rate:
+        """The rate that a line shows: all its points by one method."""
+        return point.corrected if self.is_corrected else point.uncorrected
+
+
+@dataclass
+class _Frame:
+    """What one point is estimated from: sums by day and topic."""
+
+    judge: JudgeName
+    first: date
+    last: date
+    cells: dict[tuple[date, int], StratumSums] = field(default_factory=dict)
+
+    @property
+    def days(self) -> set[date]:
+        """The judged days."""
+        return {day for day, _ in self.cells}
+
+    def strata(self, sizes: Sizes) -> list[StratumSums]:
+        """The strata with judged chats; none has fewer chats than were judged."""
+        return [
+            replace(sums, size=max(sizes.get(day, {}).get(topic, 0), sums.sampled))
+            for (day, topic), sums in self.cells.items()
+            if sums.sampled
+        ]
+
+    def missed(self, sizes: Sizes) -> int:
+        """Chats of the judged days in topics of which none was judged."""
+        return sum(
+            chats
+            for day in self.days
+            for topic, chats in sizes.get(day, {}).items()
+            if (day, topic) not in self.cells
+        )
+
+
+def chosen_cells(cells: Iterable[Cell], judges: Mapping[int, JudgeName]) -> list[Cell]:
+    """Return the cells that count: of each day the judge with the most chats, of each topic its largest run.
+
+    A chat that two runs judged would count twice otherwise. Of equal ones the newest counts.
+
+    >>> day, judges = date(2026, 11, 2), {1: JudgeName(1, "a"), 2: JudgeName(1, "a"), 3: JudgeName(2, "b")}
+    >>> cells = [Cell.of_counts(day, 5, run, n, n, 0) for run, n in ((1, 9), (2, 9), (3, 8))]
+    >>> [cell.run for cell in chosen_cells(cells, judges)]
+    [2]
+    """
+    by_day: dict[date, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        by_day[cell.day][judges[cell.run].identity].append(cell)
+    chosen = []
+    for of_judges in by_day.values():
+        largest = max(of_judges.values(), key=_size)
+        topics: dict[int, list[Cell]] = defaultdict(list)
+        for cell in largest:
+            topics[cell.topic].append(cell)
+        chosen += [max(some, key=lambda cell: (cell.sampled, cell.run)) for some in topics.values()]
+    return chosen
+
+
+def _size(cells: Sequence[Cell]) -> tuple[int, int]:
+    by_run: dict[int, int] = defaultdict(int)
+    for cell in cells:
+        by_run[cell.run] += cell.sampled
+    return max(by_run.values()), max(by_run)
+
+
+def series(
+    cells: Iterable[Cell],
+    *,
+    judges: Mapping[int, JudgeName],
+    sizes: Sizes,
+    step: Step,
+    versions: Sequence[Mark] = (),
+    curated: Mapping[int, Confusion] | None = None,
+) -> Series:
+    """Estimate the line of one criterion, dimension or score.
+
+    Parameters
+    ----------
+    cells : chosen ones. judges : by run.
+    versions : first days of the bot's versions.
+    curated : labels against verdicts by judge, with the passing answer as True; None: never corrected.
+
+    Returns
+    -------
+    Series : a point a step and judge. It shows corrected rates if each rate has a correction.
+    """
+    frames = _frames(cells, judges, step)
+    estimated = weighted_rates([frame.strata(sizes) for frame in frames])
+    points = [
+        _point(frame, judged, sizes=sizes, curated=curated)
+        for frame, judged in zip(frames, estimated, strict=True)
+    ]
+    marks = [
+        *versions,
+        *(
+            Mark(after.first, f"New {after.judge.change(before.judge)}")
+            for before, after in pairwise(points)
+            if after.judge.identity != before.judge.identity
+        ),
+    ]
+    placed = tuple(replace(point, segment=_segment(point, marks)) for point in points)
+    rated = [point for point in placed if point.uncorrected.estimate.value is not None]
+    whole = bool(rated) and all(point.corrected.estimate.value is not None for point in rated)
+    return Series(placed, tuple(sorted(marks, key=lambda mark: mark.day)), whole)
+
+
+def _segment(point: Point, marks: Iterable[Mark]) -> int:
+    """The part of the line: a week in which the bot changed belongs to the new part."""
+    return sum(mark.day <= (point.first if mark.of_judge else point.last) for mark in marks)
+
+
+def _frames(cells: Iterable[Cell], judges: Mapping[int, JudgeName], step: Step) -> list[_Frame]:
+    """One frame a step and judge; where the judge changed within a step, the second begins on that day."""
+    frames: dict[tuple[date, str], _Frame] = {}
+    begun: set[date] = set()
+    for cell in sorted(cells, key=lambda one: one.day):
+        judge, start = judges[cell.run], step.first(cell.day)
+        if (start, judge.identity) not in frames:
+            first = cell.day if start in begun else start
+            frames[start, judge.identity] = _Frame(judge, first, step.last(start))
+            begun.add(start)
+        frames[start, judge.identity].cells[cell.day, cell.topic] = StratumSums(0, *cell[3:])
+    return list(frames.values())
+
+
+def _point(
+    frame: _Frame, judged: WeightedRate, *, sizes: Sizes, curated: Mapping[int, Confusion] | None
+) -> Point:
+    strata, missed = frame.strata(sizes), frame.missed(sizes)
+    inside = sum(stratum.size for stratum in strata)
+    covered = inside / (inside + missed) if inside else 0.0
+    if inside and covered < LEAST_COVERED:
+        judged = WeightedRate.missing(Reason.UNSAMPLED, covered=covered)
+    if curated is None:
+        corrected = Rate.missing(Method.LANG_REICZIGEL, Reason.NO_LABELS)
+    else:
+        corrected = lang_reiczigel_rate(judged, curated.get(frame.judge.judge))
+    return Point(
+        first=frame.first,
+        last=frame.last,
+        days=len(frame.days),
+        judge=frame.judge,
+        judged=sum(stratum.sampled for stratum in strata),
+        chats=inside + missed,
+        covered=covered,
+        uncorrected=uncorrected_rate(judged),
+        corrected=corrected,
+    )

@@ -1,0 +1,245 @@
+"""One criterion in production: its line, its topics and variants, and the failing chats behind a point."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet, Sum
+
+from alignment.comparison.queries.rationales import short_rationale
+from alignment.monitoring.core.series import Cell, Mark, Point, Series, Sizes, chosen_cells, series
+from alignment.monitoring.core.weighted_rates import StratumSums, WeightedRate, weighted_rates
+from alignment.monitoring.queries.curated import curated_labels
+from alignment.monitoring.queries.judged import (
+    Judges,
+    Window,
+    chats_of_days,
+    counts_in,
+    criterion_cells,
+    runs_of,
+    stratum_sizes,
+    version_marks,
+)
+from alignment.monitoring.queries.overview import NamedLine
+from common.citations import citations
+from evaluation.models.day_counts import DayCount
+from evaluation.models.runs import Verdict
+from evaluation.runs.queries.steps import final_rationales
+from labeling.models.chats import Topic
+from labeling.models.people import User
+from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.people.queries.visibility import chats_hidden
+
+UNSET = "no variant"
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRate:
+    """The uncorrected rate of an experiment's variant over the whole window."""
+
+    experiment: str
+    variant: str
+    judged: int
+    rate: WeightedRate
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRate:
+    """A topic at one point: its uncorrected rate, and the judged chats that fail."""
+
+    topic: Topic
+    judged: int
+    failed: int
+    rate: WeightedRate
+
+
+@dataclass(frozen=True)
+class CriterionProduction:
+    """A criterion in a window. `point` is the chosen one, the newest by default; None without any."""
+
+    window: Window
+    criterion: Criterion
+    series: Series
+    topics: Sequence[NamedLine]
+    variants: Sequence[VariantRate]
+    point: Point | None
+    at_point: Sequence[TopicRate]
+    runs: frozenset[int]
+    passes_when: bool = True
+
+
+def criterion_production(
+    window: Window, row: Criterion, *, user: User | AnonymousUser, point: date | None = None
+) -> CriterionProduction:
+    """Return a criterion's page; the number of queries does not depend on verdicts, topics or days."""
+    sizes = stratum_sizes(first=window.first, last=window.last)
+    marks = version_marks(window)
+    cells = criterion_cells(counts_in(window, criterion=row))
+    judges = Judges.of(runs_of(cells), [row.pk])
+    names = judges.names(row.pk)
+    chosen = chosen_cells(cells.get(row.pk, []), names)
+    tables = curated_labels(judges, [row.pk], user=user)
+    whole = series(
+        chosen,
+        judges=names,
+        sizes=sizes,
+        step=window.step,
+        versions=marks,
+        curated=tables.get(row.pk, {}),
+    )
+    at = next((one for one in whole.points if one.first == point), whole.latest)
+    behind = [
+        cell
+        for cell in chosen
+        if at and at.first <= cell.day <= at.last and names[cell.run].identity == at.judge.identity
+    ]
+    topics = Topic.objects.in_bulk({cell.topic for cell in chosen})
+    return CriterionProduction(
+        window=window,
+        criterion=row,
+        series=whole,
+        topics=_topic_lines(chosen, topics, names=names, sizes=sizes, window=window, marks=marks),
+        variants=_variants(window, row, chosen, sizes),
+        point=at,
+        at_point=_topics_at(behind, topics, sizes),
+        runs=frozenset(cell.run for cell in behind),
+        passes_when=_passes_when(row, judges, at),
+    )
+
+
+def _passes_when(row: Criterion, judges: Judges, at: Point | None) -> bool:
+    """The passing answer, as the point's judge was asked."""
+    prompt = judges.prompts.get((at.judge.judge, row.pk)) if at else None
+    if prompt is not None:
+        return prompt.criterion_version.passes_when
+    newest = CriterionVersion.objects.filter(criterion=row).order_by("-number").first()
+    return newest is None or newest.passes_when
+
+
+def _topic_lines(
+    cells: Sequence[Cell],
+    topics: dict[int, Topic],
+    *,
+    names: Any,
+    sizes: Sizes,
+    window: Window,
+    marks: Sequence[Mark],
+) -> list[NamedLine]:
+    """The line of each topic, the largest first."""
+    by_topic: dict[int, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_topic[cell.topic].append(cell)
+    lines = []
+    for pk, some in sorted(by_topic.items(), key=lambda item: -sum(cell.sampled for cell in item[1])):
+        own = {day: {pk: n[pk]} for day, n in sizes.items() if pk in n}
+        found = series(some, judges=names, sizes=own, step=window.step, versions=marks)
+        lines.append(NamedLine(topics[pk].key, topics[pk].name, found))
+    return lines
+
+
+def _stratum(cell: Cell, sizes: Sizes) -> StratumSums:
+    size = max(sizes.get(cell.day, {}).get(cell.topic, 0), cell.sampled)
+    return StratumSums(size, *cell[3:])
+
+
+def _topics_at(cells: Sequence[Cell], topics: dict[int, Topic], sizes: Sizes) -> list[TopicRate]:
+    by_topic: dict[int, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_topic[cell.topic].append(cell)
+    rates = weighted_rates([[_stratum(cell, sizes) for cell in some] for some in by_topic.values()])
+    rows = [
+        TopicRate(
+            topics[pk],
+            sum(cell.sampled for cell in some),
+            int(sum(cell.answers - cell.passes for cell in some)),
+            rate,
+        )
+        for (pk, some), rate in zip(by_topic.items(), rates, strict=True)
+    ]
+    return sorted(rows, key=lambda one: (-one.failed, one.topic.name))
+
+
+def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: Sizes) -> list[VariantRate]:
+    """Rates of variants: chats of the others count in the strata, with no answer."""
+    counts: QuerySet[DayCount] = counts_in(window, criterion=row).exclude(experiment="").order_by()
+    place = ("experiment", "variant", "day", "topic", "run")
+    sums = counts.values(*place).annotate(n=Sum("chats"), good=Sum("passed"), bad=Sum("failed"))
+    found: dict[tuple[str, str], dict[Any, Any]] = defaultdict(dict)
+    for experiment, variant, *key, n, good, bad in sums.values_list(*place, "n", "good", "bad"):
+        found[experiment, variant][tuple(key)] = (n, good, bad)
+    whole = {(cell.day, cell.topic, cell.run): cell for cell in chosen}
+    frames, judged = [], []
+    for own in found.values():
+        parts = [(cell, *own.get(key, (0, 0, 0))) for key, cell in whole.items()]
+        frames.append(
+            [
+                _stratum(Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad), sizes)
+                for cell, _, good, bad in parts
+            ]
+        )
+        judged.append(sum(n for _, n, _, _ in parts))
+    return [
+        VariantRate(experiment, variant or UNSET, n, rate)
+        for (experiment, variant), n, rate in sorted(
+            zip(found, judged, weighted_rates(frames), strict=True), key=lambda item: item[0]
+        )
+        if n
+    ]
+
+
+# ---------- the chats behind a point
+
+
+@dataclass(frozen=True, slots=True)
+class FailingChat:
+    """A verdict that fails, its rationale, and the message that the rationale quotes first; 0 without."""
+
+    verdict: Verdict
+    words: str
+    message: int
+
+    @property
+    def anchor(self) -> str:
+        """The message's place in the page of the chat."""
+        return f"#m{self.message}" if self.message else ""
+
+
+def failing_verdicts(
+    found: CriterionProduction, *, topic: str = "", user: User | AnonymousUser
+) -> QuerySet[Verdict]:
+    """Return the failing verdicts behind the chosen point on chats that the user may read, newest first."""
+    if found.point is None:
+        return Verdict.objects.none()
+    rows = Verdict.objects.filter(
+        chats_of_days(found.point.first, found.point.last, "chat__"),
+        run__in=found.runs,
+        criterion=found.criterion,
+        state=Verdict.State.READ,
+        value=not found.passes_when,
+    )
+    if topic:
+        rows = rows.filter(chat__topic__key=topic)
+    for hidden in chats_hidden(user=user):
+        rows = rows.exclude(chat__in=hidden)
+    return rows.select_related("chat__topic").order_by("-chat__started_at", "-pk")
+
+
+def failing_chats(verdicts: Sequence[Verdict]) -> list[FailingChat]:
+    """Return these verdicts with their rationales; a constant number of queries."""
+    final = final_rationales(verdicts)
+    chats = []
+    for row in verdicts:
+        rationale = row.rationale or final.get(row.pk, "")
+        numbers = {message["n"] for message in row.chat.messages}
+        quoted = (
+            number
+            for citation in citations(rationale)
+            for quote in citation.quotes
+            for number in quote.messages
+        )
+        message = next((number for number in quoted if number in numbers), 0)
+        chats.append(FailingChat(row, short_rationale(row.explanation or rationale), message))
+    return chats

@@ -1,0 +1,74 @@
+"""Days of production: chats by topic, a sample of them judged."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+
+from evaluation.day_counts.services import days_recount
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.rubric import Rubric
+
+
+class Judged(NamedTuple):
+    """Chats of a topic, and how many of them the judge passed and failed on every criterion."""
+
+    chats: int
+    passed: int
+    failed: int
+
+
+def production_day(
+    day: date,
+    topics: Mapping[str, Judged],
+    *,
+    judge: Judge,
+    rubric: Rubric,
+    **chat: Any,
+) -> Run:
+    """A night's run over a sample of a day's chats; without any sampled one no run has verdicts."""
+    chat_set = ChatSet.objects.create(name=f"{day} {Run.objects.count()}", kind="sample", rubric=rubric)
+    run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=timezone.now())
+    criteria = [(row, row.versions.get().passes_when) for row in rubric.criteria.all()]
+    for key, numbers in topics.items():
+        chats = _chats(day, key, numbers.chats, **chat)[: numbers.passed + numbers.failed]
+        RunChat.objects.bulk_create(RunChat(run=run, chat=one) for one in chats)
+        Verdict.objects.bulk_create(
+            Verdict(
+                run=run,
+                chat=one,
+                criterion=row,
+                state="read",
+                value=(number < numbers.passed) == passes_when,
+                rationale='It gives no next step. [m2: "on its way"]',
+                stored_at=timezone.now(),
+            )
+            for number, one in enumerate(chats)
+            for row, passes_when in criteria
+        )
+    days_recount(run.pk)
+    return run
+
+
+def _chats(day: date, topic: str, count: int, **chat: Any) -> list[Chat]:
+    row, _ = Topic.objects.get_or_create(key=topic, defaults={"name": topic.capitalize()})
+    said = ((1, "user", "Where is my order?"), (2, "assistant", "It is on its way."))
+    messages = [{"n": n, "role": role, "content": content} for n, role, content in said]
+    first = Chat.objects.count()
+    chats = [
+        Chat(
+            external_id=f"p{number}",
+            topic=row,
+            started_at=datetime.combine(day, time(12), UTC),
+            messages=messages,
+            content_hash=f"{number}",
+            message_count=2,
+            char_count=40,
+            **chat,
+        )
+        for number in range(first, first + count)
+    ]
+    return Chat.objects.bulk_create(chats)
