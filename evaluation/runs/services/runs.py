@@ -22,7 +22,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import ChatSet, ChatSetMember, ChatSetMemberQuerySet, Split
 from labeling.models.imports import DataImport
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
@@ -180,7 +180,7 @@ def asked_together(
     raise RunRefused(f"{criterion.key} is not an active criterion of the rubric {chat_set.rubric.name!r}")
 
 
-def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
+def chosen_members(chat_set: ChatSet, run: RunChoice) -> ChatSetMemberQuerySet:
     """Return the chats of a run that have a text, in the set's order. Raises RunRefused if there are none."""
     members = chat_set.members.filter(chat__text_deleted_at=None).order_by("position")
     if run.split:
@@ -196,8 +196,8 @@ def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSet
 
 
 def _named(
-    members: models.QuerySet[ChatSetMember], chat_ids: Sequence[int], chat_set: ChatSet
-) -> models.QuerySet[ChatSetMember]:
+    members: ChatSetMemberQuerySet, chat_ids: Sequence[int], chat_set: ChatSet
+) -> ChatSetMemberQuerySet:
     named = members.filter(chat__in=chat_ids)
     if strange := set(chat_ids) - set(named.values_list("chat_id", flat=True)):
         raise RunRefused(f"chat {min(strange)} is not in the set {chat_set.name!r}, or not in this split")
