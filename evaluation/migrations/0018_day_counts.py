@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('failed', models.IntegerField(default=0)),
                 ('not_applicable', models.IntegerField(default=0)),
                 ('criterion', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.criterion')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.run')),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.run')),
                 ('topic', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.topic')),
             ],
             options={
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
                 ('answers_squared', models.BigIntegerField(default=0)),
                 ('passes_squared', models.BigIntegerField(default=0)),
                 ('products', models.BigIntegerField(default=0)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.run')),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.run')),
                 ('topic', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.topic')),
             ],
             options={

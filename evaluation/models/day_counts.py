@@ -10,8 +10,9 @@ from labeling.models.rubric import Criterion
 class DayPlace(models.Model):
     """What a run's chats are counted by. The run names the judge, and with it the prompt versions."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
-    # Of the chat, in the site's time zone.
+    # Counts go with their run, as where an import of verdicts is undone: they follow from its verdicts.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    # On which the chat started, or of the plan's sample that it was judged in; in the site's time zone.
     day = models.DateField()
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="+")
     # The bot's version, from the chat's metadata.
