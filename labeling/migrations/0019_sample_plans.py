@@ -67,7 +67,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='chat',
-            index=models.Index(fields=['created_at', 'topic', 'id'], name='chat_arrival'),
+            index=models.Index(
+                condition=models.Q(('sampled_at', None)),
+                fields=['created_at', 'topic', 'id'],
+                name='chat_arrival',
+            ),
         ),
         migrations.AddField(
             model_name='sampledchat',

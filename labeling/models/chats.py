@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 SAMPLED_AT_ONCE = 500
+# In `ChatSet.sampling`: the id of the sample plan that made the set.
+PLAN = "plan"
 
 
 class Split(models.TextChoices):
@@ -67,7 +69,10 @@ class ChatQuerySet(models.QuerySet["Chat"]):
         return self.filter(pk__in=rows_with(asked, table="labeling_chatwords", key="chat_id"))
 
     def sampled(self, chats: Iterable[int]) -> None:
-        """Note that a set or a sample takes these chats; from now on their messages never change."""
+        """Note that a set, a sample or a label takes these chats; from now on their messages never change.
+
+        It is the one mark of it: the API refuses more messages, and no plan samples the chats again.
+        """
         now = timezone.now()
         for batch in in_batches(chats, SAMPLED_AT_ONCE):
             self.filter(pk__in=batch, sampled_at=None).update(sampled_at=now)
@@ -145,7 +150,7 @@ class Chat(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     # The time of the last message; null where the chat does not say it.
     last_at = models.DateTimeField(null=True, blank=True)
-    # When a sample or a set first took the chat: what was judged must not change.
+    # When a sample, a set or a label first took the chat: what was judged must not change.
     sampled_at = models.DateTimeField(null=True, blank=True)
     # When the text was deleted after its retention; counts, hashes and figures stay.
     text_deleted_at = models.DateTimeField(null=True, blank=True)
@@ -163,8 +168,10 @@ class Chat(models.Model):
             ),
             models.Index(fields=["content_hash"], name="chat_content_hash"),
             models.Index(fields=["topic", "started_at"], name="chat_topic_started"),
-            # A day's chats by topic, without their texts: nightly samples.
-            models.Index(fields=["created_at", "topic", "id"], name="chat_arrival"),
+            # A day's chats by topic, without their texts: the sampling frames of nightly samples.
+            models.Index(
+                fields=["created_at", "topic", "id"], name="chat_arrival", condition=Q(sampled_at=None)
+            ),
             models.Index(
                 fields=["experiment", "variant", "started_at"],
                 name="chat_experiment",
@@ -215,6 +222,24 @@ def words_of_chat(chat: Any) -> str:
     return index_words([chat.external_id, *contents], title=str(chat.metadata.get("title") or ""))
 
 
+class ChatSetQuerySet(models.QuerySet["ChatSet"]):
+    """Filters of chat sets."""
+
+    def listed(self, *, also: object = None) -> Self:
+        """Exclude the samples that plans make every night: lists and pickers would be full of them.
+
+        `also` : the id, as number or text, of a set that is kept in any case, such as the chosen one.
+        """
+        made = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, sampling__has_key=PLAN)
+        if str(also).isdecimal() and len(str(also)) < 19:
+            made = made.exclude(pk=int(str(also)))
+        return self.exclude(pk__in=made.values("pk"))
+
+    def of_plan(self, plan: int) -> Self:
+        """Filter to the sets that a sample plan has made, for the judge and for raters."""
+        return self.filter(sampling__plan=plan)
+
+
 class ChatSet(models.Model):
     """A named, curated set of chats for one rubric."""
 
@@ -229,6 +254,8 @@ class ChatSet(models.Model):
     rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="chat_sets")
     sampling = models.JSONField(null=True, blank=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    objects = ChatSetQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["name"], name="chatset_name")]

@@ -7,15 +7,14 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db import connection
-from django.db.models import Case, Count, Exists, OuterRef, QuerySet, TextField, Value, When
+from django.db.models import Case, Count, QuerySet, TextField, Value, When
 from django.db.models.functions import MD5, Cast, Collate, Concat
 from django.utils import timezone
 
 from common.sql import one_moment
 from labeling.chats.core.allocation import AllocationRule
-from labeling.models.chats import Chat, ChatSetMember, Topic
+from labeling.models.chats import Chat, Topic
 from labeling.models.people import User
-from labeling.models.sampling import SampledChat as SampledRow
 from labeling.models.sampling import SamplePlan
 from labeling.sampling.core import (
     JUDGE,
@@ -117,18 +116,13 @@ def due_days(plan: SamplePlan, *, now: datetime) -> list[date]:
 
 
 def day_frame(day: date) -> QuerySet[Chat]:
-    """Return the chats that arrived on a day and are in no sample and in no chat set.
+    """Return the chats that arrived on a day and that no sample, no chat set and no label has taken.
 
     Somebody chose the chats of sets, perhaps for a holdout.
     """
     begins = timezone.make_aware(datetime.combine(day, time.min))
     ends = timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))
-    return Chat.objects.filter(
-        ~Exists(SampledRow.objects.filter(chat=OuterRef("pk"))),
-        ~Exists(ChatSetMember.objects.filter(chat=OuterRef("pk"))),
-        created_at__gte=begins,
-        created_at__lt=ends,
-    )
+    return Chat.objects.filter(sampled_at=None, created_at__gte=begins, created_at__lt=ends)
 
 
 def topic_sizes(day: date) -> dict[str, int]:

@@ -15,7 +15,7 @@ class StoredChat:
     What the database holds of a chat.
 
     `messages` is None where its text was deleted after the time of retention; `content_hash` stays. A chat is
-    `sampled` once a plan has drawn it, or a set, a label or a run holds it: what was judged must not change.
+    `sampled` once a plan has sampled it, or a set or a label holds it: what was judged must not change.
     """
 
     messages: Sequence[Mapping[str, Any]] | None

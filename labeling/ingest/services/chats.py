@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from common.jsonl import KEY_LIMIT, Fields, Ignored, in_batches
@@ -18,10 +18,9 @@ from labeling.chats.services.chats import FACTS, facts_apply, new_chat, text_of_
 from labeling.ingest.core.intake import Intake
 from labeling.ingest.core.upsert import StoredChat, UpsertDecision, upsert_decision
 from labeling.ingest.queries import intake_now
-from labeling.models.chats import Chat, ChatSetMember, Topic
+from labeling.models.chats import Chat, Topic
 from labeling.models.imports import DataImport
 from labeling.models.ingest import ChatSource, IngestRequest, IngestSettings
-from labeling.models.labels import Label
 from labeling.models.people import User
 
 MOST_CHATS = 5000  # of one request
@@ -204,11 +203,7 @@ class _Ingest:
         for _, chat in chats:
             hashes[chat.external_id].add(chat.content_hash)
         rows = Chat.objects.filter(external_id__in=hashes, source=self.source).defer("messages")
-        rows = rows.select_for_update(of=("self",)).annotate(
-            is_in_set=Exists(ChatSetMember.objects.filter(chat=OuterRef("pk")).order_by()),
-            is_labelled=Exists(Label.objects.filter(chat=OuterRef("pk")).order_by()),
-        )
-        known = {chat.external_id: chat for chat in rows}
+        known = {chat.external_id: chat for chat in rows.select_for_update(of=("self",))}
         differs = {chat.pk: chat for key, chat in known.items() if hashes[key] != {chat.content_hash}}
         for pk, messages in Chat.objects.filter(pk__in=differs).values_list("pk", "messages"):
             differs[pk].messages = messages
@@ -216,9 +211,7 @@ class _Ingest:
 
     def _update(self, index: int, stored: Chat, chat: Transcript, topic: Topic | None) -> tuple[str, ...]:
         """Change a known chat in memory; return which of its fields have to be written."""
-        sampled = stored.sampled_at is not None or any(
-            getattr(stored, name, False) for name in ("is_in_set", "is_labelled")
-        )
+        sampled = stored.sampled_at is not None
         decision, rewritten = self._decision(stored, chat, sampled=sampled)
         if decision.outcome == "refused":
             self._refuse(index, chat.external_id, "refused", "messages", decision.reason)

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,11 @@ from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.ingest import ChatSource, IngestRequest, IngestSettings
 from labeling.models.people import Role, User
 from labeling.people.services.tokens import token_create
+from labeling.sampling.queries import day_frame, yesterday
+from labeling.sampling.services import draw_night
+from tests.factories.nights import make_plan
 from tests.factories.rows import make_rubric, make_set, make_user
+from tests.files import label, run, write_jsonl
 
 pytestmark = pytest.mark.django_db
 URL = "/api/chats/"
@@ -107,6 +113,24 @@ def test_a_chat_grows_until_a_set_takes_it(sender: Sender) -> None:
     ]
     row.refresh_from_db()
     assert row.message_count == 2
+
+
+@pytest.mark.parametrize("taken_by", ["sample", "label"])
+def test_a_chat_that_a_sample_or_a_label_takes_cannot_grow(
+    sender: Sender, lead: User, taken_by: str, tmp_path: Path
+) -> None:
+    sender.send(chat("c1"), chat("c2"))
+    rubric = make_rubric("polite")
+    if taken_by == "sample":
+        Chat.objects.update(created_at=timezone.now() - timedelta(days=1))
+        draw_night(plan=make_plan(rubric, by=lead, chats=1), day=yesterday(), spreads={}, seed=1)
+    else:
+        run("import_labels", write_jsonl(tmp_path / "labels.jsonl", label("c1")))
+    taken = Chat.objects.exclude(sampled_at=None).get()
+    answer = sender.send(chat("c1", HI, HELLO), chat("c2", HI, HELLO))
+    assert counts(answer) == (0, 1, 0, 1)
+    assert [one["id"] for one in answer["errors"]] == [taken.external_id]
+    assert taken not in day_frame(timezone.localdate(taken.created_at))
 
 
 def test_what_was_judged_keeps_its_variant(sender: Sender) -> None:
