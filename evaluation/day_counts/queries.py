@@ -51,15 +51,30 @@ def counted_criteria(run_id: int, *, models: Apps | Any = apps) -> dict[int, Cou
     }
 
 
-def chat_places(chat_ids: Collection[int], *, models: Apps | Any = apps) -> dict[int, Place]:
-    """Return what each of these chats is counted by; one query."""
+def sampled_day(run_id: int, *, models: Apps | Any = apps) -> date | None:
+    """Return the day whose chats the run's set is a plan's sample of; None for any other set."""
+    runs: Any = models.get_model("evaluation", "Run").objects
+    draws: Any = models.get_model("labeling", "SampleDraw").objects
+    days = draws.filter(chat_set__in=runs.filter(pk=run_id).values("chat_set")).order_by()
+    found: date | None = days.values_list("day", flat=True).first()
+    return found
+
+
+def chat_places(
+    chat_ids: Collection[int], *, sampled: date | None, models: Apps | Any = apps
+) -> dict[int, Place]:
+    """Return what each of these chats is counted by; one query.
+
+    `sampled` : the day of their sample, for which all of them count: chats of a day are sampled when they
+    arrive, and may have started before. Otherwise each counts for the day on which it started.
+    """
     chats: Any = models.get_model("labeling", "Chat")
     rows = chats.objects.filter(pk__in=chat_ids).order_by()
     found = rows.values_list(
         *("pk", "started_at", "created_at", "topic_id", "experiment", "variant", f"metadata__{BOT_VERSION}")
     )
     return {
-        pk: Place(_day(started_at or created_at), topic, _version(version), experiment, variant)
+        pk: Place(sampled or _day(started_at or created_at), topic, _version(version), experiment, variant)
         for pk, started_at, created_at, topic, experiment, variant, version in found
     }
 
@@ -81,11 +96,11 @@ def chats_answers(rows: Iterable[tuple[int, int, str, bool | None]]) -> Iterator
 
 def run_tally(run_id: int, *, models: Apps | Any = apps) -> Tally:
     """Count all verdicts of a run; memory does not grow with its chats."""
-    tally = Tally(counted_criteria(run_id, models=models))
+    tally, sampled = Tally(counted_criteria(run_id, models=models)), sampled_day(run_id, models=models)
     verdicts = models.get_model("evaluation", "Verdict").objects.filter(run=run_id).order_by("chat_id")
     rows = verdicts.values_list("chat_id", "criterion_id", "state", "value").iterator(chunk_size=5000)
     for batch in in_batches(chats_answers(rows), CHATS_AT_ONCE):
-        places = chat_places([chat for chat, _ in batch], models=models)
+        places = chat_places([chat for chat, _ in batch], sampled=sampled, models=models)
         for chat, answers in batch:
             tally.add(places[chat], answers)
     return tally

@@ -5,6 +5,7 @@ meet.
 """
 
 from collections.abc import Collection
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from evaluation.day_counts.queries import (
     counted_criteria,
     is_counted,
     run_tally,
+    sampled_day,
     units_verdicts,
 )
 from evaluation.gateway.rows import rows_increase
@@ -36,6 +38,10 @@ class DayCounter:
     def _criteria(self) -> dict[int, CountedCriterion] | None:
         return counted_criteria(self._run_id) if is_counted(self._run_id) else None
 
+    @cached_property
+    def _sampled(self) -> date | None:
+        return sampled_day(self._run_id)
+
     def add(self, unit_ids: Collection[int]) -> None:
         """Count the verdicts that these units have stored; the caller has locked the run's row.
 
@@ -45,7 +51,8 @@ class DayCounter:
             return
         own, rows = set(unit_ids), units_verdicts(self._run_id, unit_ids)
         found = list(rows.values_list("chat_id", "criterion_id", "state", "value", "unit_id"))
-        tally, places = Tally(self._criteria), chat_places({row[0] for row in found})
+        tally = Tally(self._criteria)
+        places = chat_places({row[0] for row in found}, sampled=self._sampled)
         for chat, answers in chats_answers(row[:4] for row in found):
             tally.add(places[chat], answers)
         for chat, answers in chats_answers(row[:4] for row in found if row[4] not in own):

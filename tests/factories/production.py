@@ -11,6 +11,7 @@ from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.rubric import Rubric
+from labeling.models.sampling import SampleDraw
 
 
 class Judged(NamedTuple):
@@ -31,24 +32,41 @@ def production_day(
 ) -> Run:
     """A night's run over a sample of a day's chats; without any sampled one no run has verdicts."""
     chat_set = ChatSet.objects.create(name=f"{day} {Run.objects.count()}", kind="sample", rubric=rubric)
-    run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=timezone.now())
-    criteria = [(row, row.versions.get().passes_when) for row in rubric.criteria.all()]
+    judged: dict[Chat, bool] = {}
     for key, numbers in topics.items():
         chats = _chats(day, key, numbers.chats, **chat)[: numbers.passed + numbers.failed]
-        RunChat.objects.bulk_create(RunChat(run=run, chat=one) for one in chats)
-        Verdict.objects.bulk_create(
-            Verdict(
-                run=run,
-                chat=one,
-                criterion=row,
-                state="read",
-                value=(number < numbers.passed) == passes_when,
-                rationale='It gives no next step. [m2: "on its way"]',
-                stored_at=timezone.now(),
-            )
-            for number, one in enumerate(chats)
-            for row, passes_when in criteria
+        judged |= {one: number < numbers.passed for number, one in enumerate(chats)}
+    return _judge(chat_set, judged, judge=judge)
+
+
+def judged_sample(draw: SampleDraw, passed: Mapping[str, int], *, judge: Judge) -> Run:
+    """A run over a plan's sample; of each topic so many chats pass on every criterion."""
+    judged: dict[Chat, bool] = {}
+    left = dict(passed)
+    for row in draw.chats.select_related("chat").order_by("pk"):
+        judged[row.chat] = left[row.stratum] > 0
+        left[row.stratum] -= 1
+    assert draw.chat_set is not None
+    return _judge(draw.chat_set, judged, judge=judge)
+
+
+def _judge(chat_set: ChatSet, judged: Mapping[Chat, bool], *, judge: Judge) -> Run:
+    run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=timezone.now())
+    criteria = [(row, row.versions.get().passes_when) for row in chat_set.rubric.criteria.all()]
+    RunChat.objects.bulk_create(RunChat(run=run, chat=chat) for chat in judged)
+    Verdict.objects.bulk_create(
+        Verdict(
+            run=run,
+            chat=chat,
+            criterion=row,
+            state="read",
+            value=passes == passes_when,
+            rationale='It gives no next step. [m2: "on its way"]',
+            stored_at=timezone.now(),
         )
+        for chat, passes in judged.items()
+        for row, passes_when in criteria
+    )
     days_recount(run.pk)
     return run
 

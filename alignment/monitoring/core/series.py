@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from alignment.monitoring.core.corrected_rates import Method, Rate, lang_reiczigel_rate, uncorrected_rate
 from alignment.monitoring.core.weighted_rates import Reason, StratumSums, WeightedRate, weighted_rates
@@ -14,7 +14,6 @@ from alignment.statistics.agreement import Confusion
 
 # Topics of days without a judged chat are left out of a rate. Below this share of the chats there is none.
 LEAST_COVERED = 0.9
-Sizes = Mapping[date, Mapping[int, int]]  # chats by day and topic, judged or not
 
 
 class Step(StrEnum):
@@ -54,6 +53,55 @@ class Cell(NamedTuple):
         """Sums of a criterion from its counts."""
         answers = passed + failed
         return cls(day, topic, run, sampled, answers, passed, answers, passed, passed)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSizes:
+    """How many chats the judged ones stand for.
+
+    Parameters
+    ----------
+    by_run : of a run over a drawn sample, the chats by topic that it was drawn from, judged or not.
+    by_day : of other runs, the chats by day and topic: each day's judged chats of a topic count as a simple
+        random sample of these.
+
+    Examples
+    --------
+    >>> day = date(2026, 11, 2)
+    >>> sizes = FrameSizes(by_run={7: {5: 300, 6: 20}}, by_day={day: {5: 400}})
+    >>> [sizes.of(Cell.of_counts(day, 5, run, 10, 9, 1)) for run in (7, 8)], sizes.of_day(day, {7})
+    ([300, 400], {5: 300, 6: 20})
+    """
+
+    by_run: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    by_day: Mapping[date, Mapping[int, int]] = field(default_factory=dict)
+
+    def of(self, cell: Cell) -> int:
+        """Return the chats of a judged stratum, never fewer than were judged."""
+        return max(self._frame(cell.day, cell.run).get(cell.topic, 0), cell.sampled)
+
+    def of_day(self, day: date, runs: Iterable[int]) -> dict[int, int]:
+        """Return the chats of a day by topic, as these runs of the day know them."""
+        found: dict[int, int] = {}
+        for run in runs:
+            for topic, chats in self._frame(day, run).items():
+                found[topic] = max(chats, found.get(topic, 0))
+        return found
+
+    def of_topic(self, topic: int) -> "FrameSizes":
+        """Return the sizes of one topic alone."""
+
+        def own(frames: Mapping[Any, Mapping[int, int]]) -> dict[Any, dict[int, int]]:
+            return {key: {topic: frame[topic]} if topic in frame else {} for key, frame in frames.items()}
+
+        return FrameSizes(own(self.by_run), own(self.by_day))
+
+    def stratum(self, cell: Cell) -> StratumSums:
+        """Return the sums of a judged stratum."""
+        return StratumSums(self.of(cell), *cell[3:])
+
+    def _frame(self, day: date, run: int) -> Mapping[int, int]:
+        return self.by_run[run] if run in self.by_run else self.by_day.get(day, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,27 +197,26 @@ class _Frame:
     judge: JudgeName
     first: date
     last: date
-    cells: dict[tuple[date, int], StratumSums] = field(default_factory=dict)
+    cells: dict[tuple[date, int], Cell] = field(default_factory=dict)
 
     @property
-    def days(self) -> set[date]:
-        """The judged days."""
-        return {day for day, _ in self.cells}
+    def runs(self) -> dict[date, set[int]]:
+        """The runs of each judged day."""
+        found: dict[date, set[int]] = defaultdict(set)
+        for cell in self.cells.values():
+            found[cell.day].add(cell.run)
+        return found
 
-    def strata(self, sizes: Sizes) -> list[StratumSums]:
-        """The strata with judged chats; none has fewer chats than were judged."""
-        return [
-            replace(sums, size=max(sizes.get(day, {}).get(topic, 0), sums.sampled))
-            for (day, topic), sums in self.cells.items()
-            if sums.sampled
-        ]
+    def strata(self, sizes: FrameSizes) -> list[StratumSums]:
+        """The strata with judged chats."""
+        return [sizes.stratum(cell) for cell in self.cells.values() if cell.sampled]
 
-    def missed(self, sizes: Sizes) -> int:
+    def missed(self, sizes: FrameSizes) -> int:
         """Chats of the judged days in topics of which none was judged."""
         return sum(
             chats
-            for day in self.days
-            for topic, chats in sizes.get(day, {}).items()
+            for day, runs in self.runs.items()
+            for topic, chats in sizes.of_day(day, runs).items()
             if (day, topic) not in self.cells
         )
 
@@ -208,7 +255,7 @@ def series(
     cells: Iterable[Cell],
     *,
     judges: Mapping[int, JudgeName],
-    sizes: Sizes,
+    sizes: FrameSizes,
     step: Step,
     versions: Sequence[Mark] = (),
     curated: Mapping[int, Confusion] | None = None,
@@ -260,12 +307,12 @@ def _frames(cells: Iterable[Cell], judges: Mapping[int, JudgeName], step: Step) 
             first = cell.day if start in begun else start
             frames[start, judge.identity] = _Frame(judge, first, step.last(start))
             begun.add(start)
-        frames[start, judge.identity].cells[cell.day, cell.topic] = StratumSums(0, *cell[3:])
+        frames[start, judge.identity].cells[cell.day, cell.topic] = cell
     return list(frames.values())
 
 
 def _point(
-    frame: _Frame, judged: WeightedRate, *, sizes: Sizes, curated: Mapping[int, Confusion] | None
+    frame: _Frame, judged: WeightedRate, *, sizes: FrameSizes, curated: Mapping[int, Confusion] | None
 ) -> Point:
     strata, missed = frame.strata(sizes), frame.missed(sizes)
     inside = sum(stratum.size for stratum in strata)
@@ -279,7 +326,7 @@ def _point(
     return Point(
         first=frame.first,
         last=frame.last,
-        days=len(frame.days),
+        days=len(frame.runs),
         judge=frame.judge,
         judged=sum(stratum.sampled for stratum in strata),
         chats=inside + missed,

@@ -10,17 +10,17 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet, Sum
 
 from alignment.comparison.queries.rationales import short_rationale
-from alignment.monitoring.core.series import Cell, Mark, Point, Series, Sizes, chosen_cells, series
-from alignment.monitoring.core.weighted_rates import StratumSums, WeightedRate, weighted_rates
+from alignment.monitoring.core.series import Cell, FrameSizes, Mark, Point, Series, chosen_cells, series
+from alignment.monitoring.core.weighted_rates import WeightedRate, weighted_rates
 from alignment.monitoring.queries.curated import curated_labels
 from alignment.monitoring.queries.judged import (
     Judges,
     Window,
-    chats_of_days,
     counts_in,
     criterion_cells,
+    frame_sizes,
     runs_of,
-    stratum_sizes,
+    verdicts_of_days,
     version_marks,
 )
 from alignment.monitoring.queries.overview import NamedLine
@@ -75,9 +75,9 @@ def criterion_production(
     window: Window, row: Criterion, *, user: User | AnonymousUser, point: date | None = None
 ) -> CriterionProduction:
     """Return a criterion's page; the number of queries does not depend on verdicts, topics or days."""
-    sizes = stratum_sizes(first=window.first, last=window.last)
     marks = version_marks(window)
     cells = criterion_cells(counts_in(window, criterion=row))
+    sizes = frame_sizes(window, runs_of(cells))
     judges = Judges.of(runs_of(cells), [row.pk])
     names = judges.names(row.pk)
     chosen = chosen_cells(cells.get(row.pk, []), names)
@@ -124,7 +124,7 @@ def _topic_lines(
     topics: dict[int, Topic],
     *,
     names: Any,
-    sizes: Sizes,
+    sizes: FrameSizes,
     window: Window,
     marks: Sequence[Mark],
 ) -> list[NamedLine]:
@@ -134,22 +134,17 @@ def _topic_lines(
         by_topic[cell.topic].append(cell)
     lines = []
     for pk, some in sorted(by_topic.items(), key=lambda item: -sum(cell.sampled for cell in item[1])):
-        own = {day: {pk: n[pk]} for day, n in sizes.items() if pk in n}
+        own = sizes.of_topic(pk)
         found = series(some, judges=names, sizes=own, step=window.step, versions=marks)
         lines.append(NamedLine(topics[pk].key, topics[pk].name, found))
     return lines
 
 
-def _stratum(cell: Cell, sizes: Sizes) -> StratumSums:
-    size = max(sizes.get(cell.day, {}).get(cell.topic, 0), cell.sampled)
-    return StratumSums(size, *cell[3:])
-
-
-def _topics_at(cells: Sequence[Cell], topics: dict[int, Topic], sizes: Sizes) -> list[TopicRate]:
+def _topics_at(cells: Sequence[Cell], topics: dict[int, Topic], sizes: FrameSizes) -> list[TopicRate]:
     by_topic: dict[int, list[Cell]] = defaultdict(list)
     for cell in cells:
         by_topic[cell.topic].append(cell)
-    rates = weighted_rates([[_stratum(cell, sizes) for cell in some] for some in by_topic.values()])
+    rates = weighted_rates([[sizes.stratum(cell) for cell in some] for some in by_topic.values()])
     rows = [
         TopicRate(
             topics[pk],
@@ -162,7 +157,7 @@ def _topics_at(cells: Sequence[Cell], topics: dict[int, Topic], sizes: Sizes) ->
     return sorted(rows, key=lambda one: (-one.failed, one.topic.name))
 
 
-def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: Sizes) -> list[VariantRate]:
+def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: FrameSizes) -> list[VariantRate]:
     """Rates of variants: chats of the others count in the strata, with no answer."""
     counts: QuerySet[DayCount] = counts_in(window, criterion=row).exclude(experiment="").order_by()
     place = ("experiment", "variant", "day", "topic", "run")
@@ -176,7 +171,7 @@ def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: Siz
         parts = [(cell, *own.get(key, (0, 0, 0))) for key, cell in whole.items()]
         frames.append(
             [
-                _stratum(Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad), sizes)
+                sizes.stratum(Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad))
                 for cell, _, good, bad in parts
             ]
         )
@@ -214,8 +209,7 @@ def failing_verdicts(
     if found.point is None:
         return Verdict.objects.none()
     rows = Verdict.objects.filter(
-        chats_of_days(found.point.first, found.point.last, "chat__"),
-        run__in=found.runs,
+        verdicts_of_days(found.point.first, found.point.last, runs=found.runs),
         criterion=found.criterion,
         state=Verdict.State.READ,
         value=not found.passes_when,

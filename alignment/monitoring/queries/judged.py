@@ -10,12 +10,13 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
 
-from alignment.monitoring.core.series import Cell, JudgeName, Mark, Sizes, Step
+from alignment.monitoring.core.series import Cell, FrameSizes, JudgeName, Mark, Step
 from evaluation.day_counts.core import SCALE, SCORE
 from evaluation.models.day_counts import DayCount, DayScore
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run
-from labeling.models.chats import Chat, ChatSet
+from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.sampling import SampleDraw
 
 WEEKS = (4, 8, 12, 26)
 DEFAULT_WEEKS = {Step.WEEK: 12, Step.DAY: 4}
@@ -69,18 +70,46 @@ def window_of(step: str = "", weeks: str | int = "") -> Window | None:
 
 
 def _finished(*, samples: bool) -> Q:
-    return Q(run__state__in=FINISHED, **({"run__chat_set__kind": ChatSet.Kind.SAMPLE} if samples else {}))
+    finished = Q(run__state__in=FINISHED)
+    if not samples:
+        return finished
+    # Samples for raters were drawn by the verdicts of a run: no rate of all chats comes from these alone.
+    by_verdict = ChatSet.objects.filter(sampling__has_key="run")
+    sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE).exclude(pk__in=by_verdict.values("pk"))
+    return finished & Q(run__chat_set__in=sets.values("pk"))
 
 
 # ---------- chats
 
 
-def stratum_sizes(*, first: date, last: date) -> Sizes:
-    """Return the chats by day and topic, judged or not; one query.
+def frame_sizes(window: Window, runs: Collection[int]) -> FrameSizes:
+    """Return how many chats those that these runs judged stand for; at most four queries.
 
-    NB: rates are weighted with these alone. Each day's judged chats of a topic count as a simple random
-    sample of that topic's chats of the day.
+    A run over a sample of a plan: the chats by topic that the sample was drawn from, as stored with it, so
+    that the weights are those of its inclusion probabilities. A run that stopped early has judged a random
+    part of the sample. Other runs: the chats of their days are counted.
     """
+    drawn = _drawn_from(runs)
+    others = set(runs) - set(drawn)
+    return FrameSizes(by_run=drawn, by_day=_counted(window.first, window.last) if others else {})
+
+
+def _drawn_from(runs: Collection[int]) -> dict[int, dict[int, int]]:
+    """Return the chats that samples were drawn from, by run and topic."""
+    sets = dict(Run.objects.filter(pk__in=list(runs)).order_by().values_list("pk", "chat_set"))
+    draws = SampleDraw.objects.filter(chat_set__in={pk for pk in sets.values() if pk})
+    strata = dict(draws.order_by().values_list("chat_set", "strata"))
+    keys = {one["topic"] for some in strata.values() for one in some}
+    topics = dict(Topic.objects.filter(key__in=keys).values_list("key", "pk")) if keys else {}
+    return {
+        run: {topics[one["topic"]]: one["size"] for one in strata[pk] if one["topic"] in topics}
+        for run, pk in sets.items()
+        if pk in strata
+    }
+
+
+def _counted(first: date, last: date) -> dict[date, dict[int, int]]:
+    """Return the chats of these days by day and topic, judged or not."""
     day = TruncDate(Coalesce("started_at", "created_at"))
     rows = Chat.objects.filter(chats_of_days(first, last)).annotate(day=day).order_by().values("day", "topic")
     sizes: dict[date, dict[int, int]] = defaultdict(dict)
@@ -102,6 +131,17 @@ def chats_of_days(first: date, last: date, prefix: str = "") -> Q:
 
 
 # ---------- verdicts
+
+
+def verdicts_of_days(first: date, last: date, *, runs: Collection[int]) -> Q:
+    """Return the filter of these runs' verdicts on chats that count for these days; one query.
+
+    The chats of a plan's sample count for the day that was sampled, all others for their own.
+    """
+    samples = SampleDraw.objects.filter(chat_set__isnull=False).values("chat_set")
+    drawn = list(Run.objects.filter(pk__in=list(runs), chat_set__in=samples).values_list("pk", flat=True))
+    others = set(runs) - set(drawn)
+    return Q(run__in=drawn) | Q(run__in=others) & chats_of_days(first, last, "chat__")
 
 
 def criterion_cells(rows: QuerySet[DayCount], *, by: str = "criterion") -> Cells:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import TruncDate
 
-from alignment.monitoring.core.series import Cell, Point, Series, Sizes, chosen_cells, series
+from alignment.monitoring.core.series import Cell, FrameSizes, Point, Series, chosen_cells, series
 from alignment.monitoring.queries.curated import curated_labels
 from alignment.monitoring.queries.judged import (
     Cells,
@@ -19,10 +19,10 @@ from alignment.monitoring.queries.judged import (
     Window,
     counts_in,
     criterion_cells,
+    frame_sizes,
     runs_of,
     score_cells,
     score_tenths,
-    stratum_sizes,
     version_marks,
 )
 from evaluation.day_counts.core import DIMENSION, SCORE, SCORE_ALL
@@ -123,9 +123,9 @@ def overview(window: Window, *, user: User | AnonymousUser) -> Overview:
     subjective = subjective_in_session_score()
     part = SCORE_ALL if subjective else SCORE
     dimensions = list(Dimension.objects.all())
-    sizes = stratum_sizes(first=window.first, last=window.last)
     marks = version_marks(window)
     scores = score_cells(window, [part, *(DIMENSION + one.key for one in dimensions)])
+    sizes = frame_sizes(window, runs_of(scores))
     lines, judges = criterion_lines(window, sizes=sizes, marks=marks, user=user)
     names = judges.names()
 
@@ -153,7 +153,7 @@ def overview(window: Window, *, user: User | AnonymousUser) -> Overview:
 
 
 def criterion_lines(
-    window: Window, *, sizes: Sizes, marks: Sequence[Any], user: User | AnonymousUser
+    window: Window, *, sizes: FrameSizes, marks: Sequence[Any], user: User | AnonymousUser
 ) -> tuple[list[CriterionLine], Judges]:
     """Return the line of each criterion with verdicts in a window, and the judges."""
     cells: Cells = criterion_cells(counts_in(window))
@@ -192,13 +192,15 @@ def _latest_cells(cells: Sequence[Cell], judges: Judges, latest: Point | None) -
     ]
 
 
-def _coverage(cells: Sequence[Cell], sizes: Sizes) -> list[Coverage]:
+def _coverage(cells: Sequence[Cell], sizes: FrameSizes) -> list[Coverage]:
     judged: dict[int, int] = defaultdict(int)
     chats: dict[int, int] = defaultdict(int)
+    runs: dict[date, set[int]] = defaultdict(set)
     for cell in cells:
         judged[cell.topic] += cell.sampled
-    for day in {cell.day for cell in cells}:
-        for topic, n in sizes.get(day, {}).items():
+        runs[cell.day].add(cell.run)
+    for day, of_day in runs.items():
+        for topic, n in sizes.of_day(day, of_day).items():
             chats[topic] += n
     topics = Topic.objects.in_bulk({*judged, *chats})
     total, sampled = sum(chats.values()) or 1, sum(judged.values()) or 1
@@ -209,15 +211,12 @@ def _coverage(cells: Sequence[Cell], sizes: Sizes) -> list[Coverage]:
     return sorted(rows, key=lambda one: (-one.chats, one.topic.name))
 
 
-def _bins(cells: Sequence[Cell], sizes: Sizes, *, part: str) -> list[Bin]:
+def _bins(cells: Sequence[Cell], sizes: FrameSizes, *, part: str) -> list[Bin]:
     """Shares of all chats by session score, each judged chat with its weight."""
     if not cells:
         return []
     weights = {
-        (cell.day, cell.topic, cell.run): max(sizes.get(cell.day, {}).get(cell.topic, 0), cell.sampled)
-        / cell.sampled
-        for cell in cells
-        if cell.sampled
+        (cell.day, cell.topic, cell.run): sizes.of(cell) / cell.sampled for cell in cells if cell.sampled
     }
     days = [cell.day for cell in cells]
     found = score_tenths({cell.run for cell in cells}, part=part, first=min(days), last=max(days))

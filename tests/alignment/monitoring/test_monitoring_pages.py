@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
@@ -15,7 +16,10 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Consensus
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion, Rubric
-from tests.factories.production import Judged, production_day
+from labeling.sampling.queries import yesterday
+from labeling.sampling.services import draw_night
+from tests.factories.nights import arrived, make_plan
+from tests.factories.production import Judged, judged_sample, production_day
 from tests.factories.rows import make_chat, make_rubric, make_set, make_user
 from tests.factories.verdicts import make_judge, make_run
 
@@ -69,6 +73,45 @@ def test_page_api_and_file_show_the_rate_of_all_chats_and_call_it_uncorrected(
     assert "uncorrected" in page
     rows = client.get(reverse("monitoring:rates_csv")).content.decode().splitlines()
     assert any(row.startswith("criterion,polite,2026-11-02,2026-11-08") and "0.65" in row for row in rows)
+
+
+def test_a_plans_sample_counts_for_its_day_with_the_chats_that_it_was_drawn_from(
+    rubric: Rubric, judge: Judge
+) -> None:
+    """40 refund chats and 10 tips; 5 of each are judged. 30 chats of a curated set are no part of it."""
+    chats = arrived({"refund": 70, "tip": 10})
+    Chat.objects.update(started_at=timezone.now() - timedelta(days=3))
+    make_set(rubric, *chats[:30], name="curated")
+    plan = make_plan(rubric, by=None, chats=10, rule="equal")
+    run = judged_sample(
+        draw_night(plan=plan, day=yesterday(), spreads={}), {"refund": 4, "tip": 1}, judge=judge
+    )
+    client = signed_in(Role.LEAD)
+    found = document(client, step="day")
+    (point,) = found["criteria"][0]["points"]
+    assert point["first_day"] == yesterday().isoformat()
+    assert (point["judged_chats"], point["chats"], point["covered"]) == (10, 50, 1)
+    assert point["uncorrected"]["value"] == pytest.approx(0.8 * 0.8 + 0.2 * 0.2)
+    assert found["session_score"]["points"][0]["chats"] == 50
+    assert {row["topic"]: row["chats"] for row in found["coverage"]} == {"refund": 40, "tip": 10}
+    page = client.get(reverse("monitoring:criterion", args=["polite"]), {"step": "day"})
+    failing = Verdict.objects.filter(run=run, value=True)
+    assert {one.verdict.pk for one in page.context["chats"]} == {row.pk for row in failing}
+
+
+def test_topics_that_a_plan_left_out_count_as_not_covered(rubric: Rubric, judge: Judge) -> None:
+    arrived({"refund": 90, "tip": 1})
+    draw = draw_night(plan=make_plan(rubric, by=None, chats=3), day=yesterday(), spreads={})
+    judged_sample(draw, {"refund": 3}, judge=judge)
+    (point,) = document(signed_in(Role.LEAD))["criteria"][0]["points"]
+    assert (point["chats"], point["covered"]) == (91, pytest.approx(90 / 91))
+
+
+def test_a_sample_for_raters_that_prefers_false_verdicts_gives_no_rate(rubric: Rubric, judge: Judge) -> None:
+    production_day(MONDAY, TOPICS, judge=judge, rubric=rubric)
+    other = production_day(MONDAY, {"refund": Judged(400, 0, 400)}, judge=judge, rubric=rubric)
+    ChatSet.objects.filter(name=str(other.chat_set)).update(sampling={"run": 1, "oversampled": True})
+    assert document(signed_in(Role.LEAD))["criteria"][0]["points"][0]["judged_chats"] == 20
 
 
 def test_a_curated_set_is_no_sample_of_production(rubric: Rubric, judge: Judge) -> None:

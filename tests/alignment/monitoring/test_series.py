@@ -4,7 +4,16 @@ from datetime import date, timedelta
 
 import pytest
 
-from alignment.monitoring.core.series import Cell, JudgeName, Mark, Series, Step, chosen_cells, series
+from alignment.monitoring.core.series import (
+    Cell,
+    FrameSizes,
+    JudgeName,
+    Mark,
+    Series,
+    Step,
+    chosen_cells,
+    series,
+)
 from alignment.monitoring.core.weighted_rates import Reason
 from alignment.statistics.agreement import Confusion
 
@@ -32,7 +41,7 @@ def line(
     return series(
         given,
         judges={1: FIRST, 2: SECOND},
-        sizes={one: sizes or {1: 100} for one in days},
+        sizes=FrameSizes(by_day={one: sizes or {1: 100} for one in days}),
         step=step,
         versions=versions,
         curated=curated,
