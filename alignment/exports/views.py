@@ -35,7 +35,7 @@ TEXTS = ("jsonl", "csv", "json")
 @require_safe
 def export_page(request: HttpRequest) -> HttpResponse:
     """Choose a set and a run, and download them in any format; leads also the whole workspace."""
-    sets = list(ChatSet.objects.order_by("name"))
+    sets = list(ChatSet.objects.listed(also=request.GET.get("set")).order_by("name"))
     chosen = _chosen_set(request, sets)
     run = _run(request, chosen) if chosen else None
     user = cast(User, request.user)

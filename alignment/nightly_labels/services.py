@@ -16,7 +16,7 @@ from evaluation.models.nightly import NightlyRun
 from evaluation.models.runs import UNITS_LEFT, Run, Unit, Verdict
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_open
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import PLAN, ChatSet, ChatSetMember, Split
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.models.sampling import SampledChat, SampleDraw, SamplePlan
@@ -175,6 +175,8 @@ def _record(
 ) -> dict[str, Any]:
     """Return the sampling record that weighted rates of the run need. NB: rater pages never show it."""
     return {
+        PLAN: plan.pk,
+        "day": draw.day.isoformat(),
         "run": run.pk,
         "run_split": "",
         "criteria": [row.key for row in judged.criteria],

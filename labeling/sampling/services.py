@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from common.problems import FieldProblem, InputProblem, shown
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import PLAN, ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.models.sampling import SampledChat, SampleDraw, SamplePlan
@@ -187,7 +187,7 @@ def _chat_set(plan: SamplePlan, day: date, sample: DaySample, seed: int) -> Chat
         name=free_set_name(f"{plan.name} {day}"),
         kind=ChatSet.Kind.SAMPLE,
         rubric_id=plan.rubric_id,
-        sampling={"plan": plan.pk, "day": day.isoformat(), "seed": seed, **size_of(plan).as_json()},
+        sampling={PLAN: plan.pk, "day": day.isoformat(), "seed": seed, **size_of(plan).as_json()},
         created_by=plan.created_by,
     )
     ChatSetMember.objects.bulk_create(

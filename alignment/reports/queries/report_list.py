@@ -61,7 +61,7 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser, kind: str = KI
     runs = [run for run in newest if choice.fits(run, versions)]
     # What test runs show is on the page of their test.
     statuses = run_statuses(runs) if reads_holdout(user=user) and kind == KIND else {}
-    sets = list(_sets())
+    sets = list(_sets(choice))
     return {
         "runs": _run_rows(runs, versions, statuses),
         "shows_status": bool(statuses),
@@ -135,10 +135,14 @@ def _run_rows(
     ]
 
 
-def _sets() -> QuerySet[Any]:
-    """Return every set by name, with its number of chats, of holdout chats, and of finished runs."""
+def _sets(choice: RunChoice) -> QuerySet[Any]:
+    """Return the listed sets and the chosen one by name.
+
+    With their numbers of chats, of holdout chats, and of finished runs.
+    """
     return (
-        ChatSet.objects.select_related("rubric")
+        ChatSet.objects.listed(also=choice.set_id)
+        .select_related("rubric")
         .annotate(
             chats=Count("members"),
             holdout=Count("members", filter=Q(members__split="holdout")),

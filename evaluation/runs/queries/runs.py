@@ -179,7 +179,7 @@ def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = Non
 
 def run_filters(only: RunFilter) -> list[dict[str, Any]]:
     """Return the filters of the list with their options; one query."""
-    sets = ChatSet.objects.order_by("name").values_list("pk", "name")
+    sets = ChatSet.objects.listed(also=only.set).order_by("name").values_list("pk", "name")
     return [
         _filter("state", "Status", only.state, list(Run.State.choices)),
         _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
