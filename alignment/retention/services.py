@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import compress
 from typing import Any
 
 from django.db import transaction
@@ -15,12 +16,13 @@ from alignment.models.misalignments import Misalignment, TriageChange
 from alignment.models.suggestions import Suggestion
 from common.models import Comment
 from evaluation.core.hashing import text_hash
+from evaluation.models.outbox import Delivery
 from evaluation.models.prompts import FewShotExample
 from evaluation.models.runs import UNITS_LEFT, ModelCall, Run, TextBlock, Unit, UnitCall, Verdict
 from labeling.ingest.core.retention import ChatAge, RetentionPlan, TextCopy, retention_plan
-from labeling.ingest.queries import chats_due
+from labeling.ingest.queries import EXEMPT, chats_due, is_exempt
 from labeling.ingest.services.chats import import_texts_delete
-from labeling.models.chats import Chat, ChatSet, ChatSetMember, ChatWords
+from labeling.models.chats import Chat, ChatWords
 from labeling.models.imports import DataImport, ImportedRow
 from labeling.models.ingest import IngestSettings
 from labeling.models.labels import Adjudication, Label, LabelRevision, RaterNote
@@ -108,15 +110,12 @@ def _ages(due: Sequence[Chat], copies: Iterable[TextCopy]) -> list[ChatAge]:
     """Return the ages of these chats and of all others that share a copy with them."""
     waiting = {chat.pk for chat in due}
     others = {pk for copy in copies for pk in copy.chats} - waiting
-    curated = ChatSetMember.objects.filter(chat=OuterRef("pk")).exclude(chat_set__kind=ChatSet.Kind.SAMPLE)
     # NB: others that are due, but still have their text, keep shared copies until their own turn.
     rows = Chat.objects.filter(pk__in=others).exclude(text_deleted_at=None)
-    marked = rows.annotate(curated=Exists(curated.order_by()))
+    marked = rows.annotate(**{why: is_exempt(why) for why in EXEMPT})
     gone = [
-        ChatAge(pk, last_at or created_at, frozenset(("curated",)) if is_curated else frozenset())
-        for pk, last_at, created_at, is_curated in marked.values_list(
-            "pk", "last_at", "created_at", "curated"
-        )
+        ChatAge(pk, last_at or created_at, frozenset(compress(EXEMPT, exempt)))
+        for pk, last_at, created_at, *exempt in marked.values_list("pk", "last_at", "created_at", *EXEMPT)
     ]
     return [ChatAge(chat.pk, chat.last_at or chat.created_at) for chat in due] + gone
 
@@ -220,6 +219,13 @@ def _delete_examples(plan: RetentionPlan) -> None:
     FewShotExample.objects.filter(chat__in=plan.chats).update(rationale=DELETED)
 
 
+def _delete_answers(plan: RetentionPlan) -> None:
+    """Empty what receivers of events answered: it may quote the chat. Events themselves hold no text."""
+    names = Chat.objects.filter(pk__in=plan.chats).values_list("external_id", flat=True)
+    answered = Delivery.objects.exclude(response="").filter(event__payload__chat_id__in=list(names))
+    answered.update(response="")
+
+
 def _delete_imports(plan: RetentionPlan) -> None:
     import_texts_delete(DataImport.objects.filter(pk__in=_of("import_file", plan)))
 
@@ -234,6 +240,7 @@ DELETIONS: Mapping[str, Callable[[RetentionPlan], None]] = {
     "example": _delete_examples,
     "disagreement": _delete_disagreements,
     "import_file": _delete_imports,
+    "outbox_event": _delete_answers,
 }
 # Kinds of copies that go with another one, or that hold no text: a test compares both with `COPIES`.
 ELSEWHERE: Mapping[str, str] = {

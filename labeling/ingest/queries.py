@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from common.guarded_json import guarded_loads
@@ -16,11 +16,14 @@ from common.problems import FieldProblem
 from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.ingest.core.intake import Intake
 from labeling.ingest.core.redaction import Redactor
+from labeling.ingest.core.retention import Exemption
 from labeling.ingest.core.topics import Rule, TopicDecision, rules_of, topic_of
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.ingest import ChatSource, IngestSettings
 
 MAX_PASTED = 200_000  # characters
+# Chats that keep their text, by the chat sets that they are in.
+EXEMPT: Mapping[Exemption, Q] = {"curated": ~Q(chat_set__kind=ChatSet.Kind.SAMPLE)}
 _SPEAKERS = {
     **dict.fromkeys(("user", "customer", "client", "human"), "user"),
     **dict.fromkeys(("assistant", "bot", "agent", "support"), "assistant"),
@@ -106,14 +109,20 @@ def _pasted(text: str) -> dict[str, Any]:
 
 
 def chats_due(days: int | None, *, now: datetime) -> QuerySet[Chat]:
-    """Return the chats that lose their text after so many days: not those of sets that leads have curated."""
+    """Return the chats that lose their text after so many days: not the exempt ones."""
     if days is None:
         return Chat.objects.none()
-    kept = ChatSetMember.objects.exclude(chat_set__kind=ChatSet.Kind.SAMPLE)
     old = Chat.objects.filter(text_deleted_at=None).alias(at=Coalesce("last_at", "created_at"))
-    return old.filter(at__lte=now - timedelta(days=days)).exclude(
-        Exists(kept.filter(chat=OuterRef("pk")).order_by())
-    )
+    due = old.filter(at__lte=now - timedelta(days=days))
+    for why in EXEMPT:
+        due = due.exclude(is_exempt(why))
+    return due
+
+
+def is_exempt(why: Exemption) -> Exists:
+    """Return whether a chat of a query is exempt from the deletion of texts for this reason."""
+    members = ChatSetMember.objects.filter(EXEMPT[why], chat=OuterRef("pk"))
+    return Exists(members.order_by())
 
 
 def rules_text(rules: Sequence[Any]) -> str:

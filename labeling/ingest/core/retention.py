@@ -38,7 +38,7 @@ COPIES = {
         CopyKind("example", "chat and rationale", "value, position in the prompt"),
         CopyKind("disagreement", "note", "cause, state, owner"),
         CopyKind("report", "quoted chats", "every figure"),
-        CopyKind("outbox_event", "payload’s texts", "id, kind, times"),
+        CopyKind("outbox_event", "what its receiver answered", "ids, verdicts, kind, times"),
         CopyKind("batch_file", "file", "id, counts, times", shared=True),
         CopyKind("import_file", "file", "name, counts, times", shared=True),
         CopyKind("export_file", "file", "name, counts, times", shared=True),
