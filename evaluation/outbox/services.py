@@ -15,6 +15,8 @@ from labeling.models.chats import Chat
 
 SEND = "evaluation.tasks.send_webhooks"
 ROWS_AT_ONCE = 500
+# Of a chat: what an experiment platform joins on.
+EXPERIMENT = ("experiment", "variant", "unit_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,9 @@ def _judge(run: Run) -> dict[str, Any]:
 
 def _chats(ids: Collection[int]) -> dict[int, dict[str, Any]]:
     """Return what events tell of chats: names alone, never their text."""
-    rows = Chat.objects.filter(pk__in=ids).values_list(
-        "pk", "external_id", "topic__key", "experiment", "variant"
-    )
+    rows = Chat.objects.filter(pk__in=ids).values_list("pk", "external_id", "topic__key", *EXPERIMENT)
     return {
-        pk: {"chat_id": name, "topic": topic, "experiment": experiment or None, "variant": variant or None}
-        for pk, name, topic, experiment, variant in rows
+        pk: {"chat_id": name, "topic": topic}
+        | {key: value or None for key, value in zip(EXPERIMENT, assigned, strict=True)}
+        for pk, name, topic, *assigned in rows
     }

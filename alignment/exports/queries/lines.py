@@ -17,7 +17,9 @@ from labeling.people.queries.visibility import chats_shown
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
-CHAT_COLUMNS = ("id", "topic", "split", "started_at", "experiment", "variant", "cluster", "metadata")
+CHAT_COLUMNS = (
+    *("id", "topic", "split", "started_at", "experiment", "variant", "unit_id", "cluster", "metadata"),
+)
 MESSAGE_COLUMNS = (*CHAT_COLUMNS, "n", "role", "content", "created_at")
 SCORE_COLUMNS = ("chat_id", "judge", *COLUMNS[1:])
 
@@ -47,9 +49,8 @@ def _chat_line(chat: Chat, split: str) -> Line:
         {name: message[name] for name in ("role", "content", "created_at") if name in message}
         for message in chat.messages
     ]
-    return line | filled(
-        experiment=chat.experiment, variant=chat.variant, cluster=chat.cluster, metadata=chat.metadata
-    )
+    names = ("experiment", "variant", "unit_id", "cluster", "metadata")
+    return line | filled(**{name: getattr(chat, name) for name in names})
 
 
 def message_lines(chats: Iterable[Line]) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from evaluation.models.outbox import Delivery, OutboxEvent, WebhookEndpoint
 from evaluation.models.runs import Run, Verdict
 from evaluation.outbox import services
 from evaluation.outbox.services import StoredVerdicts, outbox_publish, stored_verdict, verdicts_publish
+from labeling.models.chats import Chat
 from tests.factories.runs import always, answering, command, evaluate, workspace
 from tests.factories.webhooks import make_webhook
 
@@ -39,6 +40,7 @@ def judged(settings: Settings) -> Run:
 
 def test_a_run_publishes_one_event_a_chat_and_its_end(settings: Settings, enqueued: list[int]) -> None:
     workspace("polite", "kind", chats=3)
+    Chat.objects.filter(external_id="c1").update(experiment="e", variant="b", unit_id="customer-7")
     row = make_webhook()
     run = judged(settings)
     told = OutboxEvent.objects.filter(kind="verdicts.stored")
@@ -47,6 +49,9 @@ def test_a_run_publishes_one_event_a_chat_and_its_end(settings: Settings, enqueu
         assert event.payload["run"] == run.pk
         assert event.payload["judge"]["fingerprint"] == run.judge.fingerprint
         assert "Where is my order" not in str(event.payload)
+        told_of = tuple(event.payload[name] for name in ("experiment", "variant", "unit_id"))
+        in_experiment = event.payload["chat_id"] == "c1"
+        assert told_of == (("e", "b", "customer-7") if in_experiment else (None, None, None))
         by_chat.setdefault(event.payload["chat_id"], []).extend(event.payload["verdicts"])
     assert set(by_chat) == {"c0", "c1", "c2"}
     assert {one["criterion"] for one in by_chat["c0"]} == {"polite", "kind"}
