@@ -8,8 +8,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django.asserts import assertContains
 
-from labeling.models.people import ApiToken, AuditEvent, Role, User
+from labeling.models.people import ApiToken, AuditEvent, Invitation, Role, User
 from labeling.people.services.people import LAST_LEAD
 from labeling.people.services.tokens import token_create
 from tests.factories.labelling_job import answer_all, make_desk, user_of
@@ -175,6 +176,13 @@ def test_a_group_that_a_job_names_stays(lead: Client) -> None:
     assert not Group.objects.filter(pk=night.pk).exists()
     role = reverse("labeling:group_delete", args=[Group.objects.get(name=Role.LEAD).pk])
     assert "cannot be deleted" in words(lead.post(role, follow=True))
+
+
+def test_the_form_to_invite_works_on_the_page_that_refuses_a_group(lead: Client) -> None:
+    refused = lead.post(reverse("labeling:group_new"), {"name": ""})
+    assertContains(refused, f'class="line invite" method="post" action="{PEOPLE}"')
+    lead.post(PEOPLE, {"name": "Zoë", "role": "rater"})
+    assert Invitation.objects.get().name == "Zoë"
 
 
 def test_a_page_notes_when_its_user_was_last_seen_once_an_hour(client: Client) -> None:
