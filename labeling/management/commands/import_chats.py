@@ -25,6 +25,10 @@ class Command(ImportCommand):
             default="lines",
             help="lines: JSON Lines of chats (default); langfuse: its exports; otel: GenAI spans (OTLP)",
         )
+        self._add_trace_arguments(parser)
+        self._add_set_arguments(parser)
+
+    def _add_trace_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--level",
             choices=get_args(Level),
@@ -45,6 +49,8 @@ class Command(ImportCommand):
             metavar="CALL",
             help="of traces: leave out calls of this name",
         )
+
+    def _add_set_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--set", default="", metavar="NAME", help="add the chats to this set; create it if new"
         )
@@ -63,7 +69,6 @@ class Command(ImportCommand):
             metavar="NAME|SHARES",
             help="train, dev (default), holdout, or shares: train=20,dev=40,holdout=40; a line's split wins",
         )
-
         parser.add_argument(
             "--cluster-key",
             default="",

@@ -46,8 +46,14 @@ def sample(settings: Any) -> ChatSet:
     with answering(settings, lambda body: block({"polite": True}, prose=f"{WORD} it says.")):
         assert evaluate("--set", chosen.name, "--engine", "debate").code == 0
     Verdict.objects.update(rationale=WORD, explanation=WORD)
+    Chat.objects.update(last_at=timezone.now() - timedelta(days=40))
+    comment_on_chats(chosen)
+    return chosen
+
+
+def comment_on_chats(chosen: ChatSet) -> None:
+    """A label with a revision, a decision and a note on each chat."""
     old = timezone.now() - timedelta(days=40)
-    Chat.objects.update(last_at=old)
     criterion = chosen.rubric.criteria.get()
     version = criterion.versions.get()
     rater = make_rater("mara")
@@ -83,7 +89,6 @@ def sample(settings: Any) -> ChatSet:
             text=WORD,
             client_id=f"00000000-0000-0000-0000-{chat.pk:012}",
         )
-    return chosen
 
 
 def tables_with(word: str) -> set[str]:
