@@ -17,6 +17,8 @@ from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
 from common.models import Comment, InboxItem
+from evaluation.day_counts.queries import counted_runs
+from evaluation.day_counts.services import days_recount
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
 from evaluation.models.outbox import Delivery
@@ -144,7 +146,14 @@ def make_world() -> World:
         **_rows(desk, users),
         **stored_reports(run, users),
     }
+    count_days()
     return World(desk, users, args)
+
+
+def count_days() -> None:
+    """Count the verdicts of all runs by day, for the pages of production."""
+    for run in counted_runs():
+        days_recount(run.pk)
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:

@@ -42,7 +42,7 @@ class MonitoringView(ApiView):
 
     def window(self) -> Window | None:
         """Return the days; None if nothing is judged."""
-        return window_of(self.query.get("step", ""), self.query.get("weeks", ""))
+        return window_of(self.query.get("step", ""), self.query.get("weeks", ""), user=self.request.user)
 
 
 class Monitoring(MonitoringView):

@@ -32,7 +32,7 @@ ON_HOME = 6  # criteria in the panel
 
 
 def _window(request: HttpRequest) -> Window | None:
-    return window_of(request.GET.get("step", ""), request.GET.get("weeks", ""))
+    return window_of(request.GET.get("step", ""), request.GET.get("weeks", ""), user=request.user)
 
 
 def _about(window: Window | None) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def criterion(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def home_panel(request: HttpRequest) -> HttpResponse:
     """Show the newest rates that fell the most: a part of a lead's Home."""
-    window = window_of()
+    window = window_of(user=request.user)
     if window is None:
         return HttpResponse()
     found = overview(window, user=request.user)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
@@ -16,7 +17,9 @@ from evaluation.models.day_counts import DayCount, DayScore
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.people import User
 from labeling.models.sampling import SampleDraw
+from labeling.people.queries.visibility import reads_holdout
 
 WEEKS = (4, 8, 12, 26)
 DEFAULT_WEEKS = {Step.WEEK: 12, Step.DAY: 4}
@@ -51,12 +54,13 @@ class Window:
         return first, self.step.last(self.step.first(first))
 
 
-def window_of(step: str = "", weeks: str | int = "") -> Window | None:
+def window_of(step: str = "", weeks: str | int = "", *, user: User | AnonymousUser) -> Window | None:
     """Return the asked weeks that were judged, up to the newest day; None without any. At most two queries.
 
-    Unknown words count as not asked. A curated set is no sample of production: it counts only without one.
+    Unknown words count as not asked. A curated set is no sample of production: it counts only without one,
+    and only for users who may see its holdout chats, because a day may have a single chat.
     """
-    for samples in (True, False):
+    for samples in (True, False) if reads_holdout(user=user) else (True,):
         rows = DayScore.objects.filter(_finished(samples=samples), part=SCORE)
         days = rows.aggregate(oldest=Min("day"), newest=Max("day"))
         if days["newest"] is not None:
