@@ -146,7 +146,6 @@ def make_world() -> World:
         **_rows(desk, users),
         **stored_reports(run, users),
     }
-    count_days()
     return World(desk, users, args)
 
 
@@ -170,6 +169,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
 
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
+    count_days()
     other, chat = desk.raters[1], desk.chats[1]
     run, lead = Run.objects.earliest("id"), users["lead"]
     test = RegressionTest.objects.earliest("id")
