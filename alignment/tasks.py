@@ -15,6 +15,7 @@ from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
+from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
 from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
@@ -49,6 +50,7 @@ SWEEPS = (
     jobs_sweep,
     imports_sweep,
     ingest_sweep,
+    topics_sweep,
     inbox_sweep,
     retention_sweep,
 )
@@ -89,6 +91,12 @@ def suggest(suggestion_id: int) -> None:
 def draft_definition(draft_id: int) -> None:
     """Ask for one definition; a second message for it finds nothing to do."""
     draft_work(draft_id)
+
+
+@row_task(name=GIVE)  # type: ignore[untyped-decorator]  # celery has no types
+def give_topics(row_id: int) -> None:
+    """Give topics to chats for one time slice; a second message finds nothing to do."""
+    topics_work(row_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types

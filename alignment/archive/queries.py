@@ -159,6 +159,8 @@ LEFT_OUT: Mapping[str, str] = {
     "evaluation.OutboxEvent": _SENT,
     "evaluation.Delivery": _SENT,
     "alignment.CriterionDraft": _UNSAVED,
+    "alignment.TopicPrompt": "asks endpoints of this installation; the topics that it gave go along",
+    "alignment.TopicAnswer": "measures this installation's prompt; the topics that it gave go along",
     "labeling.IngestSettings": "each workspace decides what it redacts and keeps; its key never leaves it",
     "labeling.ChatSource": "counts of what systems sent to this workspace",
     "labeling.IngestRequest": "answers for the systems that send chats to this workspace",

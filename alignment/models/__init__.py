@@ -10,3 +10,4 @@ from alignment.models import reports as reports
 from alignment.models import requests as requests
 from alignment.models import rubric_drafts as rubric_drafts
 from alignment.models import suggestions as suggestions
+from alignment.models import topic_prompt as topic_prompt
