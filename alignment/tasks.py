@@ -8,6 +8,7 @@ from celery import shared_task
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
+from alignment.monitoring.services import audits_work
 from alignment.nightly_labels.services import night_jobs_work
 from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
@@ -68,12 +69,12 @@ def sweep() -> None:
 
 
 # At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
-NIGHTLY = (nights_work, night_jobs_work)
+NIGHTLY = (nights_work, night_jobs_work, audits_work)
 
 
 @shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
 def nightly() -> None:
-    """Sample the chats of days that are due, start their judges, and open the raters' jobs."""
+    """Sample the chats of days that are due, start their judges, open raters' jobs, count labels."""
     for part in NIGHTLY:
         try:
             part()

@@ -135,7 +135,7 @@ TABLES: tuple[Table, ...] = (
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),
     *map(Table, ("alignment.MisalignmentCount", "alignment.PinnedChat", "alignment.RedesignProposal")),
     *map(Table, ("alignment.Policy", "alignment.RegressionTest", "alignment.ReleaseRequest")),
-    Table("alignment.HoldoutOpening"),
+    *map(Table, ("alignment.AuditNight", "alignment.AuditCount", "alignment.HoldoutOpening")),
     Table("alignment.Suggestion", change=_suggestion),
     *map(Table, ("alignment.SuggestionUse", "common.Comment")),
 )

@@ -1,6 +1,7 @@
 """Tables of archives, reports, certificates, disagreements, tests and suggestions; import submodules."""
 
 from alignment.models import archives as archives
+from alignment.models import audits as audits
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates
 from alignment.models import misalignments as misalignments
