@@ -21,8 +21,15 @@ from alignment.regression.api import tests as regressions
 from alignment.reports import api as reports
 from alignment.reveal import api as reveal
 from alignment.session_scores import api as session_scores
+from alignment.topic_prompt import api as topic_prompt
 
 urlpatterns = [
+    path("topic-prompt/", topic_prompt.TopicPromptApi.as_view(), name="api_topic_prompt"),
+    path(
+        "topic-prompt/measure/",
+        topic_prompt.TopicPromptMeasureApi.as_view(),
+        name="api_topic_prompt_measure",
+    ),
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
     path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),
     path("criteria/<str:key>/draft/", prompts.DraftApi.as_view(), name="api_prompt_draft"),

@@ -8,6 +8,7 @@ from celery import shared_task
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
+from alignment.monitoring.services import audits_work
 from alignment.nightly_labels.services import night_jobs_work
 from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
@@ -15,6 +16,7 @@ from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
+from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
 from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
@@ -49,6 +51,7 @@ SWEEPS = (
     jobs_sweep,
     imports_sweep,
     ingest_sweep,
+    topics_sweep,
     inbox_sweep,
     retention_sweep,
 )
@@ -66,12 +69,12 @@ def sweep() -> None:
 
 
 # At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
-NIGHTLY = (nights_work, night_jobs_work)
+NIGHTLY = (nights_work, night_jobs_work, audits_work)
 
 
 @shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
 def nightly() -> None:
-    """Sample the chats of days that are due, start their judges, and open the raters' jobs."""
+    """Sample the chats of days that are due, start their judges, open raters' jobs, count labels."""
     for part in NIGHTLY:
         try:
             part()
@@ -89,6 +92,12 @@ def suggest(suggestion_id: int) -> None:
 def draft_definition(draft_id: int) -> None:
     """Ask for one definition; a second message for it finds nothing to do."""
     draft_work(draft_id)
+
+
+@row_task(name=GIVE)  # type: ignore[untyped-decorator]  # celery has no types
+def give_topics(row_id: int) -> None:
+    """Give topics to chats for one time slice; a second message finds nothing to do."""
+    topics_work(row_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types

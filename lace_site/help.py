@@ -25,6 +25,7 @@ HELP: dict[str, tuple[str, str]] = {
     "labeling:note_detail": ("label", "notes"),
     "labeling:workspace": ("label", "workspace-settings"),
     "labeling:workspace_chats": ("production", "incoming-chats"),
+    "alignment:topic_prompt": ("production", "topic-prompt"),
     "labeling:workspace_log": ("label", "workspace-settings"),
     "labeling:set_list": ("get-started", "import"),
     "labeling:set_detail": ("get-started", "import"),

@@ -327,6 +327,7 @@ CELERY_TASK_ROUTES = {
             "alignment": (
                 "suggest",
                 "draft_definition",
+                "give_topics",
                 "train",
                 "refresh_report",
                 "make_archive",

@@ -16,6 +16,12 @@ SAMPLE_PLAN = {
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
 
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
+    # ---- topics of incoming chats
+    "alignment:topic_prompt": (get(LEADS), post(LEADS, {"topics": "a: first\nb: second"})),
+    "alignment:topic_prompt_panel": (get(LEADS),),
+    "alignment:topic_prompt_measure": (post(LEADS),),
+    "api_topic_prompt": (get(LEADS), Case(LEADS, "PATCH", {"model": "small"})),
+    "api_topic_prompt_measure": (post(LEADS, says=400),),
     # ---- sample plans
     "evaluation:sample_plan_list": (get(LEADS),),
     "evaluation:sample_plan_new": (get(LEADS), post(LEADS, SAMPLE_PLAN)),

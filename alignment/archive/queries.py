@@ -135,7 +135,7 @@ TABLES: tuple[Table, ...] = (
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),
     *map(Table, ("alignment.MisalignmentCount", "alignment.PinnedChat", "alignment.RedesignProposal")),
     *map(Table, ("alignment.Policy", "alignment.RegressionTest", "alignment.ReleaseRequest")),
-    Table("alignment.HoldoutOpening"),
+    *map(Table, ("alignment.AuditNight", "alignment.AuditCount", "alignment.HoldoutOpening")),
     Table("alignment.Suggestion", change=_suggestion),
     *map(Table, ("alignment.SuggestionUse", "common.Comment")),
 )
@@ -159,6 +159,8 @@ LEFT_OUT: Mapping[str, str] = {
     "evaluation.OutboxEvent": _SENT,
     "evaluation.Delivery": _SENT,
     "alignment.CriterionDraft": _UNSAVED,
+    "alignment.TopicPrompt": "asks endpoints of this installation; the topics that it gave go along",
+    "alignment.TopicAnswer": "measures this installation's prompt; the topics that it gave go along",
     "labeling.IngestSettings": "each workspace decides what it redacts and keeps; its key never leaves it",
     "labeling.ChatSource": "counts of what systems sent to this workspace",
     "labeling.IngestRequest": "answers for the systems that send chats to this workspace",

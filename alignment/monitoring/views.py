@@ -63,7 +63,6 @@ def _small(lines: Sequence[NamedLine], window: Window, criterion: str = "") -> l
             key=one.key,
             name=one.name,
             url=_address(criterion, window, one.key) if criterion else None,
-            correctable=False,
         )
         for one in lines
     ]
@@ -77,7 +76,7 @@ def monitoring(request: HttpRequest) -> HttpResponse:
     if window is None:
         return render(request, "alignment/monitoring/overview.html", _about(None))
     found = overview(window, user=request.user)
-    score = chart(found.score, window=window, key="score", name="Session score", correctable=False)
+    score = chart(found.score, window=window, key="score", name="Session score")
     context = _about(window) | {
         "found": found,
         "score": score,
@@ -123,7 +122,7 @@ def home_panel(request: HttpRequest) -> HttpResponse:
     found = overview(window, user=request.user)
     rows = [_criterion_chart(line, window) for line in found.lines]
     rows.sort(key=lambda one: one["chart"].series.change or 0.0)
-    score = chart(found.score, window=window, key="score", name="Session score", correctable=False)
+    score = chart(found.score, window=window, key="score", name="Session score")
     context = {"window": window, "found": found, "score": score, "rows": rows[:ON_HOME]}
     return render(request, "alignment/monitoring/_home.html", context)
 

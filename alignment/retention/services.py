@@ -14,6 +14,7 @@ from alignment.archive.worker import archive_path
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.misalignments import Misalignment, TriageChange
 from alignment.models.suggestions import Suggestion
+from alignment.models.topic_prompt import TopicAnswer
 from common.models import Comment
 from evaluation.core.hashing import text_hash
 from evaluation.models.outbox import Delivery
@@ -80,10 +81,13 @@ def _units_at_work(chat: Any) -> QuerySet[Unit]:
 def _calls(due: Sequence[Chat]) -> Iterable[TextCopy]:
     """Yield the calls about these chats, with all chats that say the same or got the same answer."""
     hashes = {chat.content_hash for chat in due}
-    own = UnitCall.objects.filter(unit__chat__content_hash__in=hashes).values("call")
     chats: dict[int, set[int]] = {}
-    uses = UnitCall.objects.filter(call__in=own).order_by().distinct()
-    owners = list(uses.values_list("call", "unit__chat", "unit__chat__content_hash"))
+    owners: list[tuple[int, int, str]] = []
+    for model, chat_of in ((UnitCall, "unit__chat"), (TopicAnswer, "chat")):
+        rows: Any = model._default_manager.exclude(call=None).order_by()
+        own = rows.filter(**{f"{chat_of}__content_hash__in": hashes}).values("call")
+        uses = rows.filter(call__in=own).distinct()
+        owners += uses.values_list("call", chat_of, f"{chat_of}__content_hash")
     twins: dict[str, set[int]] = {}
     of_hash = Chat.objects.filter(content_hash__in={digest for *_, digest in owners})
     for pk, digest in of_hash.values_list("pk", "content_hash"):

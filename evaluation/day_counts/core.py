@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Passing answers are kept as whole numbers of this part: sums of fractions would depend on their order.
 SCALE = 10_000
-SCORE, SCORE_ALL, DIMENSION = "score", "score_all", "dimension:"
+SCORE, SCORE_ALL, DIMENSION, CRITERION = "score", "score_all", "dimension:", "criterion:"
 NO_TENTH = -1
 
 
@@ -73,6 +73,31 @@ class Tally:
                 numbers[result] += sign
         for (part, tenth), (a, y) in self._parts(results).items():
             _add(self.scores[place, part, tenth], (1, a, y, a * a, y * y, a * y), sign)
+
+    def parts(self, answers: Iterable[Answer]) -> dict[str, tuple[int, int]]:
+        """Return a and y of one chat by part: each criterion as `criterion:ID`, dimensions and scores.
+
+        >>> Tally({1: CountedCriterion("tone")}).parts([Answer(1, True, True)])["criterion:1"]
+        (1, 10000)
+        """
+        results = [(one.criterion, self._result(one)) for one in answers if one.criterion in self.criteria]
+        single = {
+            f"{CRITERION}{criterion}": (int(result in (1, 2)), SCALE * (result == 1))
+            for criterion, result in results
+        }
+        return single | {part: numbers for (part, _), numbers in self._parts(results).items()}
+
+    def members(self, criteria: Iterable[int]) -> dict[str, set[int]]:
+        """Return which of these criteria each part is made of."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for criterion in criteria:
+            about = self.criteria[criterion]
+            found[f"{CRITERION}{criterion}"].add(criterion)
+            found[DIMENSION + about.dimension].add(criterion)
+            found[SCORE_ALL].add(criterion)
+            if not about.subjective:
+                found[SCORE].add(criterion)
+        return dict(found)
 
     def without_zeros(self) -> "Tally":
         """Return it without the keys whose numbers are all 0."""

@@ -127,10 +127,20 @@ class Chat(models.Model):
         API = "api", "API"
         DEMO = "demo", "Written for the demo"
 
+    class TopicBy(models.TextChoices):
+        GIVEN = "", "Given with the chat"
+        RULE = "rule", "Topic rule"
+        NONE = "none", "Nobody yet"
+        PROMPT = "prompt", "Topic prompt"
+
     external_id = models.CharField(max_length=200)
     # The system that sent it; "" for files of chats.
     source = models.CharField(max_length=80, blank=True, default="")
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="chats")
+    # What gave the topic; a chat without one is unknown, and the topic prompt may give it one.
+    topic_by = models.CharField(
+        max_length=6, choices=TopicBy.choices, blank=True, default=TopicBy.GIVEN, db_default=""
+    )
     started_at = models.DateTimeField(null=True, blank=True)
     # [{"n": 1, "role": "user", "content": "…", "created_at"?: "…"}]; one column imports 7 times faster.
     messages = models.JSONField()
@@ -178,6 +188,12 @@ class Chat(models.Model):
                 condition=~Q(experiment=""),
             ),
             models.Index(fields=["cluster"], name="chat_cluster", condition=~Q(cluster="")),
+            # Chats that wait for the topic prompt.
+            models.Index(
+                fields=["created_at"],
+                name="chat_topic_open",
+                condition=Q(topic_by="none", sampled_at=None, text_deleted_at=None),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from common.problems import FieldProblem, InputProblem, shown
@@ -177,6 +178,9 @@ def _store(plan: SamplePlan, day: date, sample: DaySample, *, seed: int, by: Use
         ),
         batch_size=AT_ONCE,
     )
+    # The set has taken the chats: from now on their topic stays. One that changed since is sampled anew.
+    if draw.chats.exclude(stratum=F("chat__topic__key")).exists():
+        raise IntegrityError("a chat's topic changed while the night was sampled")
     audit(actor=by, verb="night sampled", obj=row, name=row.name, day=day.isoformat(), chats=draw.sampled)
     return draw
 

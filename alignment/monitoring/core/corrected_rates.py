@@ -37,6 +37,13 @@ class Method(StrEnum):
     PPI = "ppi"
 
 
+# In a table's cell.
+SHORT_NAMES = {
+    Method.UNCORRECTED: "uncorrected",
+    Method.LABELS: "audit labels alone",
+    Method.LANG_REICZIGEL: "curated labels",
+    Method.PPI: "random audit",
+}
 METHOD_NAMES = {
     Method.UNCORRECTED: "Judge's rate, uncorrected",
     Method.LABELS: "Human labels of the audit alone",
@@ -77,6 +84,11 @@ class Rate:
         return METHOD_NAMES[self.method]
 
     @property
+    def short_name(self) -> str:
+        """The method's name in a table's cell."""
+        return SHORT_NAMES[self.method]
+
+    @property
     def width(self) -> float:
         """Width of the interval; infinite without one."""
         interval = self.estimate.interval
@@ -85,10 +97,13 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class ProductionRates:
-    """One rate by each method; a page shows `uncorrected` under that name only."""
+    """One rate by each method; a page shows `uncorrected` under that name only.
+
+    `labels` : None where it was not asked for.
+    """
 
     uncorrected: Rate
-    labels: Rate
+    labels: Rate | None
     lang_reiczigel: Rate
     ppi: Rate
 
@@ -100,12 +115,19 @@ class ProductionRates:
         """
         if self.ppi.reason is None or self.lang_reiczigel.reason is Reason.NO_LABELS:
             return self.ppi
-        return self.lang_reiczigel
+        other = self.lang_reiczigel.reason is Reason.NEEDS_AUDIT and self.ppi.reason is not Reason.NO_LABELS
+        return self.ppi if other else self.lang_reiczigel
+
+    @property
+    def all(self) -> tuple[Rate, ...]:
+        """The rates in the order of pages."""
+        rates = (self.uncorrected, self.lang_reiczigel, self.ppi, self.labels)
+        return tuple(rate for rate in rates if rate is not None)
 
     @property
     def labels_narrower(self) -> bool:
         """Whether the audit's labels alone know the rate better than the correction."""
-        return self.labels.width < self.corrected.width
+        return self.labels is not None and self.labels.width < self.corrected.width
 
 
 def production_rates(
@@ -187,7 +209,13 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
     return Rate(method, Estimate(share.value, interval.holding(share.value), flag=flag), labels=curated.n)
 
 
-def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float | None = None) -> Rate:
+def ppi_rate(
+    strata: Sequence[StratumSums],
+    audit: AuditLabels,
+    *,
+    weight: float | None = None,
+    judged: WeightedRate | None = None,
+) -> Rate:
     """Correct the judge's rate with a random audit of the judged sample: PPI++ in two phases.
 
     The rate t solves w F + Y - w f - t (w B + A - w b) = 0, where w is the weight of the verdicts (lambda),
@@ -200,6 +228,7 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
     strata : sums of the judge's answers over all judged chats.
     audit : the labelled ones among them.
     weight : lambda; None: the one of least variance, within [0, 1]; 0: labels only.
+    judged : the judge's weighted rate, if it is known.
 
     Returns
     -------
@@ -226,7 +255,7 @@ def ppi_rate(strata: Sequence[StratumSums], audit: AuditLabels, *, weight: float
     (0.72, 1.0)
     """
     method = Method.LABELS if weight == 0 else Method.PPI
-    judged = weighted_rate(strata)
+    judged = judged or weighted_rate(strata)
     labels = int(np.count_nonzero(audit.human_answers))
     reason = _obstacle(judged, audit)
     if reason is not None:

@@ -8,8 +8,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from alignment.monitoring.core.corrected_rates import Method, Rate, lang_reiczigel_rate, uncorrected_rate
+from alignment.monitoring.core.audits import JudgedStratum, PartAudit, of_topic, part_rates, zeroed
+from alignment.monitoring.core.corrected_rates import Method, ProductionRates, Rate
 from alignment.monitoring.core.weighted_rates import Reason, StratumSums, WeightedRate, weighted_rates
+from alignment.reports.core.pass_rates import FEWEST_AT_RANDOM
 from alignment.statistics.agreement import Confusion
 
 # Topics of days without a judged chat are left out of a rate. Below this share of the chats there is none.
@@ -154,9 +156,18 @@ class Point:
     judged: int
     chats: int
     covered: float
-    uncorrected: Rate
-    corrected: Rate
+    rates: ProductionRates
     segment: int = 0
+
+    @property
+    def uncorrected(self) -> Rate:
+        """The judge's own rate."""
+        return self.rates.uncorrected
+
+    @property
+    def corrected(self) -> Rate:
+        """The rate by the random audit if there is one, else by curated labels, else why there is none."""
+        return self.rates.corrected
 
     @property
     def rate(self) -> Rate:
@@ -171,6 +182,8 @@ class Series:
     points: tuple[Point, ...] = ()
     marks: tuple[Mark, ...] = ()
     is_corrected: bool = False
+    # By which all points are corrected; None: not at all, or each by its own.
+    method: Method | None = None
 
     @property
     def latest(self) -> Point | None:
@@ -187,6 +200,8 @@ class Series:
 
     def shown(self, point: Point) -> Rate:
         """The rate that a line shows: all its points by one method."""
+        if self.method is Method.LANG_REICZIGEL:
+            return point.rates.lang_reiczigel
         return point.corrected if self.is_corrected else point.uncorrected
 
 
@@ -198,6 +213,7 @@ class _Frame:
     first: date
     last: date
     cells: dict[tuple[date, int], Cell] = field(default_factory=dict)
+    built: list[StratumSums] | None = None
 
     @property
     def runs(self) -> dict[date, set[int]]:
@@ -207,9 +223,22 @@ class _Frame:
             found[cell.day].add(cell.run)
         return found
 
+    @property
+    def all_runs(self) -> set[int]:
+        """The runs of all judged days."""
+        return {cell.run for cell in self.cells.values()}
+
     def strata(self, sizes: FrameSizes) -> list[StratumSums]:
-        """The strata with judged chats."""
-        return [sizes.stratum(cell) for cell in self.cells.values() if cell.sampled]
+        """The strata with judged chats. Built once."""
+        if self.built is None:
+            self.built = [sizes.stratum(cell) for cell in self.cells.values() if cell.sampled]
+        return self.built
+
+    def judged_strata(self, sizes: FrameSizes) -> list[JudgedStratum]:
+        """The same with run, day and topic."""
+        judged = [cell for cell in self.cells.values() if cell.sampled]
+        named = zip(judged, self.strata(sizes), strict=True)
+        return [JudgedStratum(cell.run, cell.day, cell.topic, sums) for cell, sums in named]
 
     def missed(self, sizes: FrameSizes) -> int:
         """Chats of the judged days in topics of which none was judged."""
@@ -251,6 +280,14 @@ def _size(cells: Sequence[Cell]) -> tuple[int, int]:
     return max(by_run.values()), max(by_run)
 
 
+@dataclass(frozen=True, slots=True)
+class TopicPart:
+    """A topic, and the cells of all topics: what it is a part of."""
+
+    topic: int
+    cells: Sequence[Cell]
+
+
 def series(
     cells: Iterable[Cell],
     *,
@@ -259,6 +296,9 @@ def series(
     step: Step,
     versions: Sequence[Mark] = (),
     curated: Mapping[int, Confusion] | None = None,
+    audit: PartAudit | None = None,
+    topic: TopicPart | None = None,
+    alone: bool = True,
 ) -> Series:
     """Estimate the line of one criterion, dimension or score.
 
@@ -266,18 +306,21 @@ def series(
     ----------
     cells : chosen ones. judges : by run.
     versions : first days of the bot's versions.
-    curated : labels against verdicts by judge, with the passing answer as True; None: never corrected.
+    curated : labels against verdicts by judge, with the passing answer as True; None: a dimension or score,
+        which single labels cannot correct.
+    audit : of the same criterion, dimension or score.
+    topic : where the cells are those of one topic.
+    alone : whether the rates of the audit's labels alone are wanted.
 
     Returns
     -------
     Series : a point a step and judge. It shows corrected rates if each rate has a correction.
     """
     frames = _frames(cells, judges, step)
+    own = sizes if topic is None else sizes.of_topic(topic.topic)
+    sources = _Sources(sizes, own, curated, audit, topic, judges, alone)
     estimated = weighted_rates([frame.strata(sizes) for frame in frames])
-    points = [
-        _point(frame, judged, sizes=sizes, curated=curated)
-        for frame, judged in zip(frames, estimated, strict=True)
-    ]
+    points = [_point(frame, judged, sources) for frame, judged in zip(frames, estimated, strict=True)]
     marks = [
         *versions,
         *(
@@ -289,7 +332,17 @@ def series(
     placed = tuple(replace(point, segment=_segment(point, marks)) for point in points)
     rated = [point for point in placed if point.uncorrected.estimate.value is not None]
     whole = bool(rated) and all(point.corrected.estimate.value is not None for point in rated)
-    return Series(placed, tuple(sorted(marks, key=lambda mark: mark.day)), whole)
+    method = _method(rated) if whole else None
+    return Series(placed, tuple(sorted(marks, key=lambda mark: mark.day)), whole, method)
+
+
+def _method(points: Sequence[Point]) -> Method | None:
+    """The method that corrects all of these points, the random audit first."""
+    for method in (Method.PPI, Method.LANG_REICZIGEL):
+        rates = [getattr(point.rates, method.value) for point in points]
+        if all(rate.estimate.value is not None for rate in rates):
+            return method
+    return None
 
 
 def _segment(point: Point, marks: Iterable[Mark]) -> int:
@@ -311,18 +364,58 @@ def _frames(cells: Iterable[Cell], judges: Mapping[int, JudgeName], step: Step) 
     return list(frames.values())
 
 
-def _point(
-    frame: _Frame, judged: WeightedRate, *, sizes: FrameSizes, curated: Mapping[int, Confusion] | None
-) -> Point:
-    strata, missed = frame.strata(sizes), frame.missed(sizes)
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What the rates of a point are estimated from, beside its frame."""
+
+    sizes: FrameSizes
+    own: FrameSizes  # of the topic alone
+    curated: Mapping[int, Confusion] | None
+    audit: PartAudit | None
+    topic: TopicPart | None
+    judges: Mapping[int, JudgeName]
+    alone: bool
+
+    def few_labels(self, frame: _Frame) -> int:
+        """The labels of the topic, if there are some, but too few; else 0."""
+        if self.topic is None or self.audit is None:
+            return 0
+        labels = self.audit.labelled(frame.all_runs, of_topic(self.topic.topic))
+        return labels if labels < FEWEST_AT_RANDOM else 0
+
+    def strata(self, frame: _Frame) -> list[JudgedStratum]:
+        """The strata of the whole frame, with a = y = 0 outside the topic; none without an audit."""
+        if self.audit is None or not any(run in self.audit.cells for run in frame.all_runs):
+            return []
+        if self.topic is None:
+            return frame.judged_strata(self.sizes)
+        whole = _Frame(frame.judge, frame.first, frame.last)
+        for cell in self.topic.cells:
+            inside = frame.first <= cell.day <= frame.last
+            if inside and self.judges[cell.run].identity == frame.judge.identity:
+                whole.cells[cell.day, cell.topic] = cell
+        return zeroed(whole.judged_strata(self.sizes), topic=self.topic.topic)
+
+
+def _point(frame: _Frame, judged: WeightedRate, sources: _Sources) -> Point:
+    own = sources.own
+    strata, missed = frame.strata(own), frame.missed(own)
     inside = sum(stratum.size for stratum in strata)
     covered = inside / (inside + missed) if inside else 0.0
     if inside and covered < LEAST_COVERED:
         judged = WeightedRate.missing(Reason.UNSAMPLED, covered=covered)
-    if curated is None:
-        corrected = Rate.missing(Method.LANG_REICZIGEL, Reason.NO_LABELS)
-    else:
-        corrected = lang_reiczigel_rate(judged, curated.get(frame.judge.judge))
+    by_judge, topic = sources.curated, sources.topic
+    few = sources.few_labels(frame)
+    rates = part_rates(
+        judged,
+        () if few else sources.strata(frame),
+        curated=Reason.NEEDS_AUDIT if by_judge is None else by_judge.get(frame.judge.judge),
+        audit=sources.audit,
+        inside=of_topic(topic.topic) if topic else None,
+        shared=topic is not None,
+        few=few,
+        alone=sources.alone,
+    )
     return Point(
         first=frame.first,
         last=frame.last,
@@ -331,6 +424,5 @@ def _point(
         judged=sum(stratum.sampled for stratum in strata),
         chats=inside + missed,
         covered=covered,
-        uncorrected=uncorrected_rate(judged),
-        corrected=corrected,
+        rates=rates,
     )

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     ONE_CLASS = "one_class"
     TOO_FEW_LABELS = "too_few_labels"
     UNLABELLED_GROUP = "unlabelled_group"
+    NEEDS_AUDIT = "needs_audit"
+    SEVERAL_JUDGES = "several_judges"
     NO_BETTER_THAN_CHANCE = "no_better_than_chance"
     OUTSIDE_RANGE = "outside_range"
     TOO_WIDE = "too_wide"
@@ -41,6 +43,8 @@ REASONS = {
     Reason.ONE_CLASS: "needs labels that pass and labels that fail",
     Reason.TOO_FEW_LABELS: "too few labels",
     Reason.UNLABELLED_GROUP: "some nights' judged chats have no labels",
+    Reason.NEEDS_AUDIT: "only a random audit by raters corrects this: give raters a share in the sample plan",
+    Reason.SEVERAL_JUDGES: "several judges in these weeks: choose fewer weeks",
     Reason.NO_BETTER_THAN_CHANCE: "the judge is no better than chance (TPR + TNR <= 1)",
     Reason.OUTSIDE_RANGE: "the judge's rate is not possible with its TPR and TNR on the curated labels",
     Reason.TOO_WIDE: "not usable: the interval is wider than 0.5",

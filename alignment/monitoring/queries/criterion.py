@@ -1,8 +1,8 @@
 """One criterion in production: its line, its topics and variants, and the failing chats behind a point."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -10,8 +10,28 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet, Sum
 
 from alignment.comparison.queries.rationales import short_rationale
-from alignment.monitoring.core.series import Cell, FrameSizes, Mark, Point, Series, chosen_cells, series
-from alignment.monitoring.core.weighted_rates import WeightedRate, weighted_rates
+from alignment.monitoring.core.audits import (
+    JudgedStratum,
+    PartAudit,
+    of_topic,
+    of_variant,
+    part_rates,
+    zeroed,
+)
+from alignment.monitoring.core.corrected_rates import ProductionRates
+from alignment.monitoring.core.series import (
+    Cell,
+    FrameSizes,
+    JudgeName,
+    Mark,
+    Point,
+    Series,
+    TopicPart,
+    chosen_cells,
+    series,
+)
+from alignment.monitoring.core.weighted_rates import Reason, weighted_rates
+from alignment.monitoring.queries.audits import audits_of, criterion_part
 from alignment.monitoring.queries.curated import curated_labels
 from alignment.monitoring.queries.judged import (
     Judges,
@@ -24,6 +44,7 @@ from alignment.monitoring.queries.judged import (
     version_marks,
 )
 from alignment.monitoring.queries.overview import NamedLine
+from alignment.statistics.agreement import Confusion
 from common.citations import citations
 from evaluation.models.day_counts import DayCount
 from evaluation.models.runs import Verdict
@@ -38,22 +59,22 @@ UNSET = "no variant"
 
 @dataclass(frozen=True, slots=True)
 class VariantRate:
-    """The uncorrected rate of an experiment's variant over the whole window."""
+    """The rates of an experiment's variant over the whole window."""
 
     experiment: str
     variant: str
     judged: int
-    rate: WeightedRate
+    rates: ProductionRates
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRate:
-    """A topic at one point: its uncorrected rate, and the judged chats that fail."""
+    """A topic at one point: its rates, and the judged chats that fail."""
 
     topic: Topic
     judged: int
     failed: int
-    rate: WeightedRate
+    rates: ProductionRates
 
 
 @dataclass(frozen=True)
@@ -82,6 +103,8 @@ def criterion_production(
     names = judges.names(row.pk)
     chosen = chosen_cells(cells.get(row.pk, []), names)
     tables = curated_labels(judges, [row.pk], user=user)
+    audit = audits_of(judges.rows, [criterion_part(row.pk)], user=user).of_criterion(row.pk)
+    frame = _Frame(chosen, names, sizes, tables.get(row.pk, {}), audit)
     whole = series(
         chosen,
         judges=names,
@@ -89,6 +112,7 @@ def criterion_production(
         step=window.step,
         versions=marks,
         curated=tables.get(row.pk, {}),
+        audit=frame.audit,
     )
     at = next((one for one in whole.points if one.first == point), whole.latest)
     behind = [
@@ -101,10 +125,10 @@ def criterion_production(
         window=window,
         criterion=row,
         series=whole,
-        topics=_topic_lines(chosen, topics, names=names, sizes=sizes, window=window, marks=marks),
-        variants=_variants(window, row, chosen, sizes),
+        topics=_topic_lines(frame, topics, window=window, marks=marks),
+        variants=_variants(window, row, frame),
         point=at,
-        at_point=_topics_at(behind, topics, sizes),
+        at_point=_topics_at(replace(frame, cells=behind), topics),
         runs=frozenset(cell.run for cell in behind),
         passes_when=_passes_when(row, judges, at),
     )
@@ -119,70 +143,112 @@ def _passes_when(row: Criterion, judges: Judges, at: Point | None) -> bool:
     return newest is None or newest.passes_when
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """What the rates of a criterion are estimated from; `cells` are the chosen ones."""
+
+    cells: Sequence[Cell]
+    names: Mapping[int, JudgeName]
+    sizes: FrameSizes
+    tables: Mapping[int, Confusion]
+    audit: PartAudit
+
+    @property
+    def curated(self) -> Confusion | Reason | None:
+        """The curated labels of the judge; a reason if several judges judged these cells."""
+        judges = {self.names[cell.run].judge for cell in self.cells}
+        if len({self.names[cell.run].identity for cell in self.cells}) > 1:
+            return Reason.SEVERAL_JUDGES
+        return next((self.tables[one] for one in sorted(judges) if one in self.tables), None)
+
+    def strata(self, cells: Sequence[Cell] | None = None) -> list[JudgedStratum]:
+        """The judged strata of these cells, by default of all."""
+        return [
+            JudgedStratum(cell.run, cell.day, cell.topic, self.sizes.stratum(cell))
+            for cell in (self.cells if cells is None else cells)
+        ]
+
+    def by_topic(self) -> dict[int, list[Cell]]:
+        """The cells of each topic."""
+        found: dict[int, list[Cell]] = defaultdict(list)
+        for cell in self.cells:
+            found[cell.topic].append(cell)
+        return found
+
+
 def _topic_lines(
-    cells: Sequence[Cell],
-    topics: dict[int, Topic],
-    *,
-    names: Any,
-    sizes: FrameSizes,
-    window: Window,
-    marks: Sequence[Mark],
+    frame: _Frame, topics: dict[int, Topic], *, window: Window, marks: Sequence[Mark]
 ) -> list[NamedLine]:
     """The line of each topic, the largest first."""
-    by_topic: dict[int, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_topic[cell.topic].append(cell)
     lines = []
-    for pk, some in sorted(by_topic.items(), key=lambda item: -sum(cell.sampled for cell in item[1])):
-        own = sizes.of_topic(pk)
-        found = series(some, judges=names, sizes=own, step=window.step, versions=marks)
+    by_topic = frame.by_topic().items()
+    for pk, some in sorted(by_topic, key=lambda item: -sum(cell.sampled for cell in item[1])):
+        found = series(
+            some,
+            judges=frame.names,
+            sizes=frame.sizes,
+            step=window.step,
+            versions=marks,
+            curated=frame.tables,
+            audit=frame.audit,
+            topic=TopicPart(pk, frame.cells),
+        )
         lines.append(NamedLine(topics[pk].key, topics[pk].name, found))
     return lines
 
 
-def _topics_at(cells: Sequence[Cell], topics: dict[int, Topic], sizes: FrameSizes) -> list[TopicRate]:
-    by_topic: dict[int, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_topic[cell.topic].append(cell)
-    rates = weighted_rates([[sizes.stratum(cell) for cell in some] for some in by_topic.values()])
+def _topics_at(frame: _Frame, topics: dict[int, Topic]) -> list[TopicRate]:
+    by_topic = frame.by_topic()
+    whole = frame.strata()
+    judged = weighted_rates([[one.sums for one in frame.strata(some)] for some in by_topic.values()])
     rows = [
         TopicRate(
             topics[pk],
             sum(cell.sampled for cell in some),
             int(sum(cell.answers - cell.passes for cell in some)),
-            rate,
+            part_rates(
+                rate,
+                zeroed(whole, topic=pk),
+                curated=frame.curated,
+                audit=frame.audit,
+                inside=of_topic(pk),
+                shared=True,
+            ),
         )
-        for (pk, some), rate in zip(by_topic.items(), rates, strict=True)
+        for (pk, some), rate in zip(by_topic.items(), judged, strict=True)
     ]
     return sorted(rows, key=lambda one: (-one.failed, one.topic.name))
 
 
-def _variants(window: Window, row: Criterion, chosen: Sequence[Cell], sizes: FrameSizes) -> list[VariantRate]:
+def _variants(window: Window, row: Criterion, frame: _Frame) -> list[VariantRate]:
     """Rates of variants: chats of the others count in the strata, with no answer."""
     counts: QuerySet[DayCount] = counts_in(window, criterion=row).exclude(experiment="").order_by()
     place = ("experiment", "variant", "day", "topic", "run")
     sums = counts.values(*place).annotate(n=Sum("chats"), good=Sum("passed"), bad=Sum("failed"))
-    found: dict[tuple[str, str], dict[Any, Any]] = defaultdict(dict)
+    found: dict[tuple[str, str], dict[Any, tuple[int, int, int]]] = defaultdict(dict)
     for experiment, variant, *key, n, good, bad in sums.values_list(*place, "n", "good", "bad"):
         found[experiment, variant][tuple(key)] = (n, good, bad)
-    whole = {(cell.day, cell.topic, cell.run): cell for cell in chosen}
-    frames, judged = [], []
-    for own in found.values():
-        parts = [(cell, *own.get(key, (0, 0, 0))) for key, cell in whole.items()]
-        frames.append(
+    rows = []
+    for (experiment, variant), own in sorted(found.items()):
+        parts = [(cell, *own.get((cell.day, cell.topic, cell.run), (0, 0, 0))) for cell in frame.cells]
+        if not (judged := sum(n for _, n, _, _ in parts)):
+            continue
+        strata = frame.strata(
             [
-                sizes.stratum(Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad))
+                Cell.of_counts(cell.day, cell.topic, cell.run, cell.sampled, good, bad)
                 for cell, _, good, bad in parts
             ]
         )
-        judged.append(sum(n for _, n, _, _ in parts))
-    return [
-        VariantRate(experiment, variant or UNSET, n, rate)
-        for (experiment, variant), n, rate in sorted(
-            zip(found, judged, weighted_rates(frames), strict=True), key=lambda item: item[0]
+        rates = part_rates(
+            weighted_rates([[one.sums for one in strata]])[0],
+            strata,
+            curated=frame.curated,
+            audit=frame.audit,
+            inside=of_variant(experiment, variant),
+            shared=True,
         )
-        if n
-    ]
+        rows.append(VariantRate(experiment, variant or UNSET, judged, rates))
+    return rows
 
 
 # ---------- the chats behind a point

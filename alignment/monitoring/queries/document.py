@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from alignment.monitoring.core.corrected_rates import Rate
+from alignment.monitoring.core.corrected_rates import ProductionRates, Rate
 from alignment.monitoring.core.series import Point, Series
 from alignment.monitoring.queries.criterion import CriterionProduction
 from alignment.monitoring.queries.judged import Window
@@ -12,7 +12,8 @@ from alignment.monitoring.queries.overview import Overview
 HEAD = (
     *("kind", "key", "first_day", "last_day", "judge", "judged_chats", "chats", "covered", "segment"),
     *("uncorrected", "uncorrected_low", "uncorrected_high", "uncorrected_reason"),
-    *("corrected", "corrected_low", "corrected_high", "corrected_method", "corrected_reason"),
+    *("corrected", "corrected_low", "corrected_high", "corrected_method", "corrected_labels"),
+    *("corrected_reason", "caution"),
 )
 
 
@@ -54,7 +55,7 @@ def criterion_document(found: CriterionProduction) -> dict[str, Any]:
                 "experiment": one.experiment,
                 "variant": one.variant,
                 "judged": one.judged,
-                "uncorrected": one.rate.estimate.as_json() | {"reason": one.rate.reason},
+                **rates_json(one.rates),
             }
             for one in found.variants
         ],
@@ -91,8 +92,19 @@ def _point_json(point: Point) -> dict[str, Any]:
         "chats": point.chats,
         "covered": point.covered,
         "segment": point.segment,
-        "uncorrected": _rate_json(point.uncorrected),
-        "corrected": _rate_json(point.corrected),
+        **rates_json(point.rates),
+    }
+
+
+def rates_json(rates: ProductionRates) -> dict[str, Any]:
+    """Return a rate by each method; `corrected` is the one to use."""
+    alone = {} if rates.labels is None else {"audit_labels_alone": _rate_json(rates.labels)}
+    return {
+        "uncorrected": _rate_json(rates.uncorrected),
+        "corrected": _rate_json(rates.corrected),
+        "curated_labels": _rate_json(rates.lang_reiczigel),
+        "random_audit": _rate_json(rates.ppi),
+        **alone,
     }
 
 
@@ -101,6 +113,7 @@ def _rate_json(rate: Rate) -> dict[str, Any]:
         "method": rate.method.value,
         "reason": rate.reason,
         "labels": rate.labels,
+        "weight": rate.weight,
     }
 
 
@@ -119,10 +132,21 @@ def overview_rows(found: Overview | None) -> Iterator[dict[str, Any]]:
 
 
 def criterion_rows(found: CriterionProduction) -> Iterator[dict[str, Any]]:
-    """Yield a row for each point of a criterion and of its topics."""
+    """Yield a row for each point of a criterion and of its topics, and for each variant."""
     yield from _rows("criterion", found.criterion.key, found.series)
     for topic in found.topics:
         yield from _rows("topic", topic.key, topic.series)
+    for one in found.variants:
+        values = (
+            *("variant", f"{one.experiment}: {one.variant}"),
+            *(found.window.first.isoformat(), found.window.last.isoformat(), ""),
+            *(one.judged, None, None, None),
+            *_values(one.rates.uncorrected),
+            one.rates.uncorrected.estimate.reason,
+            *_values(one.rates.corrected),
+            *_method(one.rates.corrected),
+        )
+        yield dict(zip(HEAD, values, strict=True))
 
 
 def _rows(kind: str, key: str, found: Series) -> Iterator[dict[str, Any]]:
@@ -133,10 +157,13 @@ def _rows(kind: str, key: str, found: Series) -> Iterator[dict[str, Any]]:
             *_values(point.uncorrected),
             point.uncorrected.estimate.reason,
             *_values(point.corrected),
-            point.corrected.method.value,
-            point.corrected.estimate.reason,
+            *_method(point.corrected),
         )
         yield dict(zip(HEAD, values, strict=True))
+
+
+def _method(rate: Rate) -> tuple[Any, ...]:
+    return (rate.method.value, rate.labels, rate.estimate.reason, rate.estimate.flag)
 
 
 def _values(rate: Rate) -> tuple[float | None, ...]:

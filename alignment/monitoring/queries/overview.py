@@ -12,6 +12,7 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import TruncDate
 
 from alignment.monitoring.core.series import Cell, FrameSizes, Point, Series, chosen_cells, series
+from alignment.monitoring.queries.audits import Audits, audits_of, criterion_part
 from alignment.monitoring.queries.curated import curated_labels
 from alignment.monitoring.queries.judged import (
     Cells,
@@ -126,13 +127,21 @@ def overview(window: Window, *, user: User | AnonymousUser) -> Overview:
     marks = version_marks(window)
     scores = score_cells(window, [part, *(DIMENSION + one.key for one in dimensions)])
     sizes = frame_sizes(window, runs_of(scores))
-    lines, judges = criterion_lines(window, sizes=sizes, marks=marks, user=user)
+    lines, judges, audits = criterion_lines(window, sizes=sizes, marks=marks, parts=list(scores), user=user)
     names = judges.names()
 
     def line(one: str) -> Series:
         known = [cell for cell in scores.get(one, []) if cell.run in names]
         cells = chosen_cells(known, names)
-        return series(cells, judges=names, sizes=sizes, step=window.step, versions=marks)
+        return series(
+            cells,
+            judges=names,
+            sizes=sizes,
+            step=window.step,
+            versions=marks,
+            audit=audits.of(one),
+            alone=False,
+        )
 
     score = line(part)
     latest = _latest_cells(scores.get(part, []), judges, score.latest)
@@ -153,13 +162,22 @@ def overview(window: Window, *, user: User | AnonymousUser) -> Overview:
 
 
 def criterion_lines(
-    window: Window, *, sizes: FrameSizes, marks: Sequence[Any], user: User | AnonymousUser
-) -> tuple[list[CriterionLine], Judges]:
-    """Return the line of each criterion with verdicts in a window, and the judges."""
+    window: Window,
+    *,
+    sizes: FrameSizes,
+    marks: Sequence[Any],
+    parts: Sequence[str],
+    user: User | AnonymousUser,
+) -> tuple[list[CriterionLine], Judges, Audits]:
+    """Return the line of each criterion with verdicts in a window, the judges, and the audits.
+
+    `parts` : dimensions and scores whose audits are wanted, too.
+    """
     cells: Cells = criterion_cells(counts_in(window))
     criteria = Criterion.objects.filter(pk__in=list(cells)).select_related("dimension")
     judges = Judges.of(runs_of(cells), list(cells))
     tables = curated_labels(judges, list(cells), user=user)
+    audits = audits_of(judges.rows, [*map(criterion_part, cells), *parts], user=user)
     lines = []
     for row in criteria:
         names = judges.names(row.pk)
@@ -171,9 +189,11 @@ def criterion_lines(
             step=window.step,
             versions=marks,
             curated=tables.get(row.pk, {}),
+            audit=audits.of_criterion(row.pk),
+            alone=False,
         )
         lines.append(CriterionLine(row, found))
-    return lines, judges
+    return lines, judges, audits
 
 
 # ---------- the newest point

@@ -34,7 +34,6 @@ class Chart:
     series: Series
     rows: Sequence[ChartRow]
     marks: Sequence[Mark]
-    correctable: bool = True
 
     @property
     def word(self) -> str:
@@ -65,11 +64,10 @@ def chart(
     key: str,
     name: str,
     url: Address | None = None,
-    correctable: bool = True,
 ) -> Chart:
     """Return the chart of a series; `url` is the page behind a point."""
     rows = [_row(found, point, window.step, url(point) if url else "") for point in found.points]
-    return Chart(key, name, found, rows, found.marks, correctable)
+    return Chart(key, name, found, rows, found.marks)
 
 
 def _row(found: Series, point: Point, step: Step, url: str) -> ChartRow:

@@ -55,6 +55,8 @@ class Transcript:
     cluster: str | None
     metadata: dict[str, Any] | None
     unit_id: str | None = None
+    # What gave the topic: "" the sender, `rule`, or `none`.
+    topic_by: str = ""
     # What was redacted in it: [{"kind", "number", "digest", "count"}].
     redactions: tuple[dict[str, Any], ...] = ()
 

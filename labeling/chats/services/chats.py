@@ -25,8 +25,8 @@ CHUNK = (1000, 8_000_000)
 # In a transaction of its own: raters who save wait for it on SQLite.
 BATCH = (100, 250_000)
 _GROUPING = ("topic_id", "experiment", "variant", "unit_id", "cluster")
-_FIELDS = (*_GROUPING, "started_at", "metadata")
-FACTS = ("topic", "started_at", "experiment", "variant", "unit_id", "cluster", "metadata")
+_FIELDS = (*_GROUPING, "topic_by", "started_at", "metadata")
+FACTS = ("topic", "topic_by", "started_at", "experiment", "variant", "unit_id", "cluster", "metadata")
 
 Line = tuple[int, Transcript]
 Prepare = Callable[[Transcript], Transcript]
@@ -56,6 +56,7 @@ def new_chat(transcript: Transcript, topic: Topic, *, origin: Chat.Origin, sourc
         external_id=transcript.external_id,
         source=source,
         topic=topic,
+        topic_by=transcript.topic_by if transcript.topic else Chat.TopicBy.NONE,
         started_at=transcript.started_at,
         experiment=transcript.experiment or "",
         variant=transcript.variant or "",
@@ -84,8 +85,11 @@ def text_of_chat(transcript: Transcript) -> dict[str, Any]:
 
 def facts_apply(chat: Chat, transcript: Transcript, topic: Topic | None) -> Collection[str]:
     """Set what the transcript says beside the messages; return the names of the fields that changed."""
+    if transcript.topic_by == Chat.TopicBy.NONE:  # "unknown" of the sender is no topic
+        topic = None
     fields = {
         "topic_id": topic.pk if topic else None,
+        "topic_by": transcript.topic_by if topic else None,
         "started_at": transcript.started_at,
         "experiment": transcript.experiment,
         "variant": transcript.variant,

@@ -39,7 +39,9 @@ class Intake:
             sent=chat.topic, messages=chat.messages, metadata=chat.metadata or {}, rules=self._rules
         )
         # NB: no topic of the sender and of no rule leaves the topic of a known chat as it is.
-        return chat if topic.by == "none" else chat.with_changes(topic=topic.topic)
+        if topic.by == "none":
+            return chat.with_changes(topic_by="none")
+        return chat.with_changes(topic=topic.topic, topic_by="rule" if topic.by == "rule" else "")
 
     def redacted_messages(self, messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return stored messages as they would be stored now; what is redacted already stays as it is."""

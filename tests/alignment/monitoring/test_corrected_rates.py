@@ -368,8 +368,8 @@ def test_an_unsampled_topic_is_named_by_each_method() -> None:
         curated=Confusion(95, 5, 8, 52),
         audit=audit,
     )
-    every = (rates.uncorrected, rates.labels, rates.lang_reiczigel, rates.ppi)
-    assert {one.reason for one in every} == {Reason.UNSAMPLED}
+    assert len(rates.all) == 4
+    assert {one.reason for one in rates.all} == {Reason.UNSAMPLED}
 
 
 def test_few_labels_of_a_class_are_flagged() -> None:
@@ -398,5 +398,6 @@ def test_labels_that_know_the_rate_better_than_the_correction_are_named() -> Non
     strata, audit = simple(labels.astype(float), verdicts.astype(float), others.astype(float), size=10**5)
     rates = production_rates(strata, curated=Confusion(45, 15, 15, 45), audit=audit)
     assert not rates.labels_narrower  # PPI++ is shown: it gives such verdicts no weight
+    assert rates.labels is not None
     assert rates.ppi.width == pytest.approx(rates.labels.width, rel=0.05)
     assert dataclasses.replace(rates, ppi=Rate.missing(Method.PPI, Reason.TOO_WIDE)).labels_narrower
