@@ -5,6 +5,7 @@ from functools import partial
 
 from celery import shared_task
 
+from alignment.alerts.worker import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep
@@ -69,12 +70,12 @@ def sweep() -> None:
 
 
 # At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
-NIGHTLY = (nights_work, night_jobs_work, audits_work)
+NIGHTLY = (nights_work, night_jobs_work, audits_work, alerts_work)
 
 
 @shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
 def nightly() -> None:
-    """Sample the chats of days that are due, start their judges, open raters' jobs, count labels."""
+    """Sample due days, start their judges, open raters' jobs, count labels, evaluate the nights."""
     for part in NIGHTLY:
         try:
             part()

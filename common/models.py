@@ -42,6 +42,7 @@ class InboxItem(models.Model):
         PAUSED = "paused", "Run paused"
         NIGHTLY = "nightly", "Sample plan stopped"
         STOPPED = "stopped", "Switched off"
+        ALERT = "alert", "Alert"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=10, choices=Kind.choices)

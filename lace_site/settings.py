@@ -413,6 +413,8 @@ INBOX_SUBJECTS = {
     "text": "labeling.rubric.queries.versions.text_subjects",
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
     "plan": "evaluation.nightly.queries.plan_subjects",
+    "alert": "alignment.alerts.queries.alerts.alert_subjects",
+    "alerts": "alignment.alerts.queries.alerts.step_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
 # What the search finds, in this order: kind -> its heading, and which of these a user may open.

@@ -1,5 +1,6 @@
-"""Tables of archives, reports, certificates, disagreements, tests and suggestions; import submodules."""
+"""Tables of alerts, archives, reports, certificates, disagreements and tests; import submodules."""
 
+from alignment.models import alerts as alerts
 from alignment.models import archives as archives
 from alignment.models import audits as audits
 from alignment.models import baselines as baselines

@@ -14,7 +14,7 @@ from django.utils import timezone
 from common.jsonl import in_batches
 from evaluation.day_counts.core import Answer, CountedCriterion, Place, Tally
 from evaluation.models.day_counts import PLACE, DayCount, DayScore
-from evaluation.models.runs import TESTS, Run, Verdict
+from evaluation.models.runs import ANCHORS, TESTS, Run, Verdict
 
 CHATS_AT_ONCE = 1000
 # A chat's metadata field with the version of the bot that answered.
@@ -22,7 +22,7 @@ BOT_VERSION = "bot_version"
 COUNTS = ("chats", "passed", "failed", "not_applicable")
 SCORES = ("chats", "answers", "passes", "answers_squared", "passes_squared", "products")
 # Runs that ask how a judge or a prompt does say nothing about the bot.
-NOT_COUNTED = (*TESTS, Run.Purpose.TRY)
+NOT_COUNTED = (*TESTS, Run.Purpose.TRY, ANCHORS)
 ChatAnswers = tuple[int, list[Answer]]
 
 

@@ -15,6 +15,8 @@ class EventKind(models.TextChoices):
 
     VERDICTS = "verdicts.stored", "Verdicts of a chat were stored"
     RUN = "run.finished", "A run ended"
+    ALERT_RAISED = "alert.raised", "An alert was raised, or its cause was named"
+    ALERT_ENDED = "alert.ended", "An alert ended"
     TEST = "webhook.test", "Test"
 
 

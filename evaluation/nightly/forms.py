@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from common.problems import FieldProblem
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.nightly import NightlyJudge
 from evaluation.models.runs import Run
-from evaluation.nightly.services import JudgeChoice
+from evaluation.nightly.services import MOST_ANCHORS, JudgeChoice
 from evaluation.runs.forms import LEAST_BUDGET, ProfileChoice
+from labeling.models.chats import ChatSet
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.models.sampling import SamplePlan
@@ -64,6 +65,18 @@ class CriterionChoice(MultipleChoice):
         return f"{row.rubric.name}: {row.name}" if self.several else row.name
 
 
+class AnchorChoice(SingleChoice):
+    """Chat sets with the number of their chats, and their rubric where there are several."""
+
+    several = False
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return the set's name and size."""
+        row = cast(ChatSet, obj)
+        name = f"{row.rubric.name}: {row.name}" if self.several else row.name
+        return f"{name} ({obj.size:,} chats)"
+
+
 class PlanForm(forms.Form):
     """A plan and its judge; `settings` and `judge` are the services' arguments once the form is valid."""
 
@@ -97,6 +110,20 @@ class PlanForm(forms.Form):
         help_text="The run pauses before it spends more. Empty: no limit.",
     )
     mode = forms.ChoiceField(choices=Run.Mode.choices, initial=Run.Mode.LIVE, label="Mode")
+    anchor_set = AnchorChoice(
+        required=False,
+        queryset=ChatSet.objects.none(),
+        label="Anchor chats",
+        empty_label="none",
+        help_text="A curated set. Its chats are never sampled and keep their texts.",
+    )
+    anchors = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_ANCHORS,
+        label="Anchors a night",
+        help_text="The first chats of the set. Part of the budget.",
+    )
     audit_percent = forms.FloatField(
         required=False,
         min_value=0,
@@ -138,11 +165,15 @@ class PlanForm(forms.Form):
         self._choose("profile", JudgeProfile.objects.order_by("-is_default", "name"))
         if plan is None:
             self.fields["profile"].initial = default_profile()
+        sets = ChatSet.objects.exclude(kind=ChatSet.Kind.SAMPLE).select_related("rubric")
+        self._choose("anchor_set", sets.annotate(size=Count("members")).order_by("rubric__name", "name"))
         self._choose("raters", labelling_accounts())
         self._choose("group", labelling_groups())
         active = Criterion.objects.filter(state=Criterion.State.ACTIVE).select_related("rubric")
         self._choose("criteria", active.order_by("rubric__name", "dimension__position", "position"))
-        cast(CriterionChoice, self.fields["criteria"]).several = rubrics.count() > 1
+        several = rubrics.count() > 1
+        cast(CriterionChoice, self.fields["criteria"]).several = several
+        cast(AnchorChoice, self.fields["anchor_set"]).several = several
 
     def _choose(self, name: str, rows: QuerySet[Any]) -> None:
         cast(SingleChoice, self.fields[name]).queryset = rows
@@ -183,7 +214,19 @@ class PlanForm(forms.Form):
     def judge(self) -> JudgeChoice:
         """Return the plan's judge."""
         data = self.cleaned_data
-        return JudgeChoice(data["profile"], data["budget_usd"], Run.Mode(data["mode"]))
+        return JudgeChoice(
+            data["profile"],
+            data["budget_usd"],
+            Run.Mode(data["mode"]),
+            anchor_set=data["anchor_set"],
+            anchors=self.anchor_count,
+        )
+
+    @property
+    def anchor_count(self) -> int:
+        """Return the anchors a night: all of a set by default, 0 without a set."""
+        chosen: Any = self.cleaned_data.get("anchor_set")
+        return min(self.cleaned_data.get("anchors") or chosen.size, MOST_ANCHORS) if chosen else 0
 
     def refuse(self, problem: FieldProblem) -> None:
         """Show the service's problem at its field."""
@@ -193,7 +236,7 @@ class PlanForm(forms.Form):
 
 def _initial(plan: SamplePlan) -> dict[str, Any]:
     """Return a plan's values as the form shows them."""
-    judge = NightlyJudge.objects.select_related("profile").get(plan=plan)
+    judge = NightlyJudge.objects.select_related("profile", "anchor_set").get(plan=plan)
     names = ("name", "rubric", "starts_at", "chats", "rule", "minimum", "maximum")
     return {name: getattr(plan, name) for name in (*names, "oversample", "overlap", "group")} | {
         "audit_percent": f"{100 * plan.audit_share:.10g}",
@@ -202,4 +245,6 @@ def _initial(plan: SamplePlan) -> dict[str, Any]:
         "profile": judge.profile,
         "budget_usd": judge.budget_usd and f"{judge.budget_usd:f}".rstrip("0").rstrip("."),
         "mode": judge.mode,
+        "anchor_set": judge.anchor_set,
+        "anchors": judge.anchors or None,
     }

@@ -1,7 +1,7 @@
 """Sample plans with their judge and their nights, and what earlier verdicts say about the topics."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from django.db.models import Count, Max, Q, QuerySet
@@ -31,6 +31,8 @@ class NightRow:
     draw: SampleDraw
     run: Run | None
     trouble: str
+    anchor_run: Run | None = None
+    anchor_problem: str = ""
 
     @property
     def state(self) -> str:
@@ -129,7 +131,8 @@ def plan_rows(plans: Sequence[SamplePlan] | None = None) -> list[PlanRow]:
     if plans is None:
         plans = list(SamplePlan.objects.select_related("rubric", "group"))
     judges = {
-        row.plan_id: row for row in NightlyJudge.objects.filter(plan__in=plans).select_related("profile")
+        row.plan_id: row
+        for row in NightlyJudge.objects.filter(plan__in=plans).select_related("profile", "anchor_set")
     }
     draws = SampleDraw.objects.filter(plan__in=plans)
     newest = draws.order_by().values_list("plan").annotate(day=Max("day"))
@@ -146,14 +149,16 @@ def night_rows(draws: QuerySet[SampleDraw], *, whole: bool = False) -> list[Nigh
     With `whole` the newest running run is looked at: why it stands still, if it does (two more queries).
     """
     rows = list(draws.select_related("plan", "chat_set").order_by("-day", "-id"))
-    nights = NightlyRun.objects.filter(draw__in=rows).select_related("run__judge", "run__chat_set")
+    nights = NightlyRun.objects.filter(draw__in=rows).select_related(
+        "run__judge", "run__chat_set", "anchor_run"
+    )
     by_draw = {night.draw_id: night for night in nights}
     found = [_row(draw, by_draw.get(draw.pk)) for draw in rows]
     if whole:
         for place, row in enumerate(found):
             if row.run and row.run.state == Run.State.RUNNING:
                 beats = list(row.run.leases.values_list("beat_at", flat=True))
-                found[place] = NightRow(row.draw, row.run, hold_up(row.run, beats=beats) or row.trouble)
+                found[place] = replace(row, trouble=hold_up(row.run, beats=beats) or row.trouble)
                 break
     return found
 
@@ -164,7 +169,8 @@ def _row(draw: SampleDraw, night: NightlyRun | None) -> NightRow:
     if night.run is None:
         return NightRow(draw, None, night.problem)
     stands = night.run.state in (Run.State.PAUSED, Run.State.RUNNING)
-    return NightRow(draw, night.run, error_in_words(night.run.error) if stands else "")
+    trouble = error_in_words(night.run.error) if stands else ""
+    return NightRow(draw, night.run, trouble, night.anchor_run, night.anchor_problem)
 
 
 def judge_problem(judge: NightlyJudge) -> str:

@@ -13,7 +13,8 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.nightly import NightlyJudge
 from evaluation.models.runs import Run
 from evaluation.nightly.queries import NightRow, PlanPreview, PlanRow
-from evaluation.nightly.services import JudgeChoice
+from evaluation.nightly.services import MOST_ANCHORS, JudgeChoice
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.models.sampling import SamplePlan
@@ -42,6 +43,12 @@ class PlanInput(StrictInput):
         12, 4, min_value=Decimal("0.0001"), default=None, allow_null=True, help_text="Of each night."
     )
     mode = serializers.ChoiceField(Run.Mode.values, default=Run.Mode.LIVE)
+    anchor_set = serializers.CharField(
+        max_length=120, default=None, allow_null=True, help_text="Name of a curated chat set; null: none."
+    )
+    anchors = serializers.IntegerField(
+        min_value=0, max_value=MOST_ANCHORS, default=0, help_text="Of it a night; 0: all of the set."
+    )
     audit_share = serializers.FloatField(
         min_value=0, max_value=1, default=0, help_text="Random share of the judged chats for raters."
     )
@@ -99,6 +106,8 @@ class NightOutput(serializers.Serializer[Any]):
     state_label = serializers.CharField()
     problem = serializers.CharField(help_text="What stopped the judge; empty if nothing did.")
     run = serializers.IntegerField(allow_null=True)
+    anchor_run = serializers.IntegerField(allow_null=True)
+    anchor_problem = serializers.CharField(help_text="Why the anchors were not judged; empty if nothing.")
     cost_usd = serializers.FloatField(allow_null=True)
     job = serializers.IntegerField(allow_null=True)
     labels_problem = serializers.CharField()
@@ -120,6 +129,8 @@ class PlanOutput(serializers.Serializer[Any]):
     first_day = serializers.DateField(help_text="Earlier days are not sampled.")
     budget_usd = serializers.FloatField(allow_null=True)
     mode = serializers.CharField()
+    anchor_set = serializers.CharField(allow_null=True)
+    anchors = serializers.IntegerField(help_text="Anchor chats a night.")
     audit_share = serializers.FloatField()
     oversample = serializers.IntegerField()
     overlap = serializers.IntegerField()
@@ -142,6 +153,8 @@ def plan_body(row: PlanRow) -> dict[str, Any]:
             "profile": judge.profile.name,
             "budget_usd": judge.budget_usd,
             "mode": judge.mode,
+            "anchor_set": judge.anchor_set.name if judge.anchor_set else None,
+            "anchors": judge.anchors,
             "raters": sorted(user.get_username() for user in plan.raters.all()),
             "group": plan.group.name if plan.group else None,
             "criteria": [one.key for one in plan.criteria.all()],
@@ -163,6 +176,8 @@ def night_json(row: NightRow) -> dict[str, Any]:
         "state_label": row.state_label,
         "problem": row.trouble,
         "run": run.pk if run else None,
+        "anchor_run": row.anchor_run.pk if row.anchor_run else None,
+        "anchor_problem": row.anchor_problem,
         "cost_usd": run.cost_usd if run else None,
         "job": draw.job_id,
     }
@@ -188,13 +203,15 @@ def preview_json(preview: PlanPreview) -> dict[str, Any]:
 
 def stored_values(plan: SamplePlan) -> dict[str, Any]:
     """Return a plan's values with the names of PlanInput, as a change starts from."""
-    judge = NightlyJudge.objects.select_related("profile").get(plan=plan)
+    judge = NightlyJudge.objects.select_related("profile", "anchor_set").get(plan=plan)
     names = ("name", "chats", "rule", "minimum", "maximum", "starts_at", "audit_share", "oversample")
     return {name: getattr(plan, name) for name in (*names, "overlap")} | {
         "rubric": plan.rubric.name,
         "profile": judge.profile.name,
         "budget_usd": judge.budget_usd,
         "mode": judge.mode,
+        "anchor_set": judge.anchor_set.name if judge.anchor_set else None,
+        "anchors": judge.anchors,
         "raters": [user.get_username() for user in plan.raters.all()],
         "group": plan.group.name if plan.group else None,
         "criteria": [row.key for row in plan.criteria.filter(state=Criterion.State.ACTIVE)],
@@ -222,7 +239,24 @@ def judge_choice(body: dict[str, Any]) -> JudgeChoice:
     profile = JudgeProfile.objects.filter(name=body["profile"]).first()
     if profile is None:
         raise FieldProblem("profile", f"There is no judge profile {body['profile']!r}.")
-    return JudgeChoice(profile, body["budget_usd"], Run.Mode(body["mode"]))
+    anchors = _anchor_set(body["anchor_set"])
+    size = min(anchors.members.count(), MOST_ANCHORS) if anchors else 0
+    return JudgeChoice(
+        profile,
+        body["budget_usd"],
+        Run.Mode(body["mode"]),
+        anchor_set=anchors,
+        anchors=(body["anchors"] or size) if anchors else 0,
+    )
+
+
+def _anchor_set(name: str | None) -> ChatSet | None:
+    if name is None:
+        return None
+    chat_set = ChatSet.objects.filter(name=name).first()
+    if chat_set is None:
+        raise FieldProblem("anchor_set", f"There is no chat set {name!r}.")
+    return chat_set
 
 
 def _accounts(names: list[str]) -> list[User]:

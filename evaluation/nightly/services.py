@@ -5,6 +5,7 @@ import logging
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,11 +18,13 @@ from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.queries.profiles import profile_choice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.nightly import NightlyJudge, NightlyRun
-from evaluation.models.runs import Run
+from evaluation.models.runs import ANCHORS, Run
 from evaluation.nightly.queries import spreads_of
 from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.runs import RunChoice
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from labeling.models.rubric import Rubric
 from labeling.models.sampling import SampleDraw, SamplePlan
 from labeling.sampling.queries import due_days
 from labeling.sampling.services import DrawRefused, PlanSettings, draw_night, plan_save
@@ -29,6 +32,10 @@ from labeling.sampling.services import DrawRefused, PlanSettings, draw_night, pl
 log = logging.getLogger(__name__)
 
 PROBLEM_LENGTH = 500
+FEWEST_ANCHORS, MOST_ANCHORS = 30, 1000
+# Anchors have a replicate a night, above those that people choose: no answer to it is stored yet.
+ANCHOR_REPLICATES = 100_000
+CENT = Decimal("0.0001")
 # A judge that cannot start is tried again for so long; then a lead starts it.
 TRY_FOR = timedelta(hours=24)
 # A run whose endpoint does not answer goes on by itself when it does; its plan's owner is told after so long.
@@ -37,11 +44,22 @@ STALLED_AFTER = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """What judges the samples, and the budget of a night (None: no limit)."""
+    """What judges the samples, and the budget of a night (None: no limit).
+
+    anchors : the first so many chats of `anchor_set` are judged anew every night; 0 without a set.
+    """
 
     profile: JudgeProfile
     budget_usd: Decimal | None = None
     mode: Run.Mode = Run.Mode.LIVE
+    anchor_set: ChatSet | None = None
+    anchors: int = 0
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return the values of its columns."""
+        names = ("profile", "budget_usd", "mode", "anchor_set", "anchors")
+        return {name: getattr(self, name) for name in names}
 
 
 @transaction.atomic
@@ -49,6 +67,7 @@ def nightly_plan_save(
     *, settings: PlanSettings, judge: JudgeChoice, by: User | None, plan: SamplePlan | None = None
 ) -> SamplePlan:
     """Create a plan with its judge, or change both, and log it. Raises FieldProblem, by field."""
+    _check_anchors(judge, settings.rubric)
     row = plan_save(
         settings=settings,
         by=by,
@@ -56,12 +75,30 @@ def nightly_plan_save(
         profile=judge.profile.name,
         budget_usd=str(judge.budget_usd) if judge.budget_usd is not None else None,
         mode=judge.mode.value,
+        anchor_set=judge.anchor_set.name if judge.anchor_set else None,
+        anchors=judge.anchors,
     )
-    NightlyJudge.objects.update_or_create(
-        plan=row,
-        defaults={"profile": judge.profile, "budget_usd": judge.budget_usd, "mode": judge.mode},
-    )
+    NightlyJudge.objects.update_or_create(plan=row, defaults=judge.columns)
     return row
+
+
+def _check_anchors(judge: JudgeChoice, rubric: Rubric) -> None:
+    """Raise FieldProblem for anchors that would not stay the same, or too few to tell anything."""
+    chosen = judge.anchor_set
+    if chosen is None:
+        if judge.anchors:
+            raise FieldProblem("anchor_set", "Choose the chat set of the anchors.")
+        return
+    if chosen.kind == ChatSet.Kind.SAMPLE:
+        raise FieldProblem("anchor_set", "Chats of a sample lose their texts. Choose a curated set.")
+    if chosen.rubric_id != rubric.pk:
+        raise FieldProblem("anchor_set", "This set has another rubric than the plan.")
+    size = chosen.members.filter(chat__text_deleted_at=None).count()
+    if size < FEWEST_ANCHORS:
+        raise FieldProblem("anchor_set", f"Needs {FEWEST_ANCHORS} chats with a text. This set has {size}.")
+    if not FEWEST_ANCHORS <= judge.anchors <= min(size, MOST_ANCHORS):
+        most = min(size, MOST_ANCHORS)
+        raise FieldProblem("anchors", f"Choose {FEWEST_ANCHORS} to {most:,} anchors of this set.")
 
 
 def night_sample(
@@ -94,16 +131,17 @@ def _start(draw: SampleDraw) -> NightlyRun:
     night = NightlyRun.objects.filter(draw=row).select_related("run").first()
     if night is not None and night.run is not None:
         return night
-    chosen = NightlyJudge.objects.select_related("profile").get(plan=row.plan_id)
+    chosen = NightlyJudge.objects.select_related("profile", "anchor_set").get(plan=row.plan_id)
     judge = profile_choice(chosen.profile)
     if row.chat_set is None:
         raise InputProblem("this night has no chats")
+    shares = budget_shares(chosen.budget_usd, chats=row.sampled, anchors=chosen.anchors)
     run = run_launch(
         chat_set=row.chat_set,
         judge=judge,
         run=RunChoice(
             mode=Run.Mode(chosen.mode),
-            budget_usd=chosen.budget_usd,
+            budget_usd=shares.chats,
             options={"profile": chosen.profile.name, "sample_plan": row.plan_id},
             source_hash=hashlib.sha256(f"sample draw {row.pk}".encode()).hexdigest(),
         ),
@@ -111,7 +149,55 @@ def _start(draw: SampleDraw) -> NightlyRun:
         by=row.plan.created_by,
     )
     Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=chosen.profile)
-    return _stored(row, run=run)
+    night = _stored(row, run=run)
+    if chosen.anchor_set is not None:
+        _start_anchors(night, chosen, shares.anchors)
+    return night
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetShares:
+    """Parts of a night's budget; None: no limit."""
+
+    chats: Decimal | None
+    anchors: Decimal | None
+
+
+def budget_shares(budget: Decimal | None, *, chats: int, anchors: int) -> BudgetShares:
+    """Share a night's budget between the sample and the anchors, by their numbers.
+
+    >>> budget_shares(Decimal(6), chats=500, anchors=100)
+    BudgetShares(chats=Decimal('5.0000'), anchors=Decimal('1.0000'))
+    """
+    if budget is None or not anchors:
+        return BudgetShares(budget, None)
+    part = max(CENT, (budget * anchors / (chats + anchors)).quantize(CENT))
+    return BudgetShares(max(CENT, budget - part), part)
+
+
+def _start_anchors(night: NightlyRun, chosen: NightlyJudge, budget: Decimal | None) -> None:
+    """Start the same judge on the anchors, asked anew; the sample is judged in any case."""
+    draw, judge = night.draw, profile_choice(chosen.profile)
+    try:
+        with transaction.atomic():
+            night.anchor_run = run_launch(
+                chat_set=chosen.anchor_set,
+                judge=judge,
+                run=RunChoice(
+                    limit=chosen.anchors,
+                    replicate=ANCHOR_REPLICATES + draw.pk,
+                    mode=Run.Mode(chosen.mode),
+                    purpose=ANCHORS,
+                    budget_usd=budget,
+                    options={"profile": chosen.profile.name, "sample_plan": draw.plan_id},
+                    source_hash=hashlib.sha256(f"anchors of draw {draw.pk}".encode()).hexdigest(),
+                ),
+                endpoint=judge_endpoint(judge),
+                by=draw.plan.created_by,
+            )
+    except (InputProblem, FieldProblem) as problem:
+        night.anchor_problem = str(problem)[:PROBLEM_LENGTH]
+    night.save(update_fields=["anchor_run", "anchor_problem"])
 
 
 @transaction.atomic

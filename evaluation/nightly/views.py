@@ -67,7 +67,7 @@ def plan_detail(request: HttpRequest, plan_id: int) -> HttpResponse:
     plan = _plan(plan_id)
     page = Paginator(plan.draws.order_by("-day"), NIGHTS_A_PAGE).get_page(request.GET.get("page"))
     draws = SampleDraw.objects.filter(pk__in=[draw.pk for draw in page])
-    judge = NightlyJudge.objects.select_related("profile").get(plan=plan)
+    judge = NightlyJudge.objects.select_related("profile", "anchor_set").get(plan=plan)
     context = {
         "plan": plan,
         "judge": judge,

@@ -260,7 +260,15 @@ class Watch:
         return np.asarray((self.judged_since != NEVER) & ~self.judge_named() & ~self.bot_named())
 
 
-def observe(watch: Watch, night: Night, *, baselines: Baselines, policy: Policy, looks_a_year: int) -> Watch:
+def observe(
+    watch: Watch,
+    night: Night,
+    *,
+    baselines: Baselines,
+    policy: Policy,
+    looks_a_year: int,
+    family: int | None = None,
+) -> Watch:
     """Add a night to the watch.
 
     The judge is named when the anchors' evidence reaches the limit: nothing else moves them. The bot is named
@@ -272,6 +280,7 @@ def observe(watch: Watch, night: Night, *, baselines: Baselines, policy: Policy,
     ----------
     night : leading shape (..., criteria) of the watch.
     looks_a_year : nights a year that are judged. The audit sample counts 52 weeks.
+    family : criteria watched in all; None: those of this watch.
 
     Returns
     -------
@@ -283,7 +292,7 @@ def observe(watch: Watch, night: Night, *, baselines: Baselines, policy: Policy,
     the guard window ended by a test. The claim: if the judge moved a pass rate p by d, then it flips d / p of
     the True answers (d / (1 - p) of the False ones, upwards); at least `policy.claim` of that must show.
     """
-    limit = np.log(policy.limit(watch.claimed.shape[-1]))
+    limit = np.log(policy.limit(family or watch.claimed.shape[-1]))
     judged = watch.judged.update(night.judged, baselines.judged, looks_a_year=looks_a_year)
     anchors = watch.anchors.update(night.anchors, baselines, looks_a_year=looks_a_year)
     seen = replace(watch, night=watch.night + 1, judged=judged, anchors=anchors)
@@ -293,11 +302,21 @@ def observe(watch: Watch, night: Night, *, baselines: Baselines, policy: Policy,
         flips_since=_first(watch.flips_since, anchors.flips.log_evidence() >= limit, watch.night),
     )
     if night.human is not None and baselines.human is not None:
-        human = watch.human.update(night.human, baselines.human, looks_a_year=WEEKS_A_YEAR)
-        alarmed = human.log_evidence() >= limit
-        seen = replace(seen, human=human, human_since=_first(watch.human_since, alarmed, watch.night))
+        seen = observe_audit(seen, night.human, baselines.human, limit=limit, night=watch.night)
     seen = _guarded(seen, night, policy)
     return _claimed(seen, judged.log_evidence() >= limit, baselines, policy)
+
+
+def observe_audit(watch: Watch, human: Rates, band: Band, *, limit: float, night: int) -> Watch:
+    """Add a week's audit sample, whose labels may arrive between nights.
+
+    Parameters
+    ----------
+    limit : logarithm of the evidence that raises an alarm. night : number of the last night, from 0.
+    """
+    seen = watch.human.update(human, band, looks_a_year=WEEKS_A_YEAR)
+    alarmed = seen.log_evidence() >= limit
+    return replace(watch, human=seen, human_since=_first(watch.human_since, alarmed, night))
 
 
 def _first(since: Nights, alarmed: Bools, night: int) -> Nights:

@@ -186,6 +186,11 @@ class Detector:
         return np.asarray(np.take_along_axis(values, best, axis=-1)[..., 0])
 
 
+def detector_age(detector: Detector) -> int:
+    """Return the age of one stream, shape () or (1,), as a whole number."""
+    return int(np.ravel(detector.age())[0])
+
+
 def mean_evidence(*detectors: Detector) -> Floats:
     """Logarithm of the mean of several detectors' evidence, again an e-value whatever their dependence.
 

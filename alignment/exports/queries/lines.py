@@ -9,7 +9,7 @@ from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.session_scores.queries import COLUMNS, ScoredRun, listed_members
 from common.jsonl import in_batches, iso
-from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
+from evaluation.models.runs import ANCHORS, FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
@@ -72,7 +72,7 @@ def members_for(exported: ExportRun, user: User | None) -> QuerySet[RunChat] | N
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
     """The newest finished run of each judge over the set, and the older runs, which are excluded."""
     finished = Run.objects.filter(chat_set=chat_set, state__in=FINISHED)
-    finished = finished.exclude(purpose=Run.Purpose.TRY)
+    finished = finished.exclude(purpose__in=(Run.Purpose.TRY, ANCHORS))
     newest: dict[int, Run] = {}
     older: list[Run] = []
     for run in finished.select_related("judge").order_by("-id"):

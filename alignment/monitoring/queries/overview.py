@@ -27,7 +27,7 @@ from alignment.monitoring.queries.judged import (
     version_marks,
 )
 from evaluation.day_counts.core import DIMENSION, SCORE, SCORE_ALL
-from evaluation.models.runs import EVALUATIONS, Run
+from evaluation.models.runs import ANCHORS, EVALUATIONS, Run
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension
@@ -252,9 +252,9 @@ def _bins(cells: Sequence[Cell], sizes: FrameSizes, *, part: str) -> list[Bin]:
 
 
 def day_costs(window: Window) -> list[DayCost]:
-    """Return the cost of evaluation runs by the day on which they started; one query."""
+    """Return the cost of evaluations and anchor runs by the day on which they started; one query."""
     day = TruncDate("created_at")
-    runs = Run.objects.filter(purpose__in=EVALUATIONS).exclude(purpose=Run.Purpose.IMPORT)
+    runs = Run.objects.filter(purpose__in=(*EVALUATIONS, ANCHORS)).exclude(purpose=Run.Purpose.IMPORT)
     rows = runs.annotate(day=day).filter(day__gte=window.first, day__lte=window.last).order_by().values("day")
     sums = rows.annotate(usd=Sum("cost_usd"), unknown=Count("pk", filter=Q(cost_usd__isnull=True)))
     found = sums.order_by("day").values_list("day", "usd", "unknown")
