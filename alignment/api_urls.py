@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from alignment.alerts import api as alerts
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
@@ -142,6 +143,16 @@ urlpatterns = [
         misalignments.MisalignmentDetail.as_view(),
         name="api_misalignment",
     ),
+    path("alerts/", alerts.AlertList.as_view(), name="api_alerts"),
+    path("alerts/<int:alert_id>/", alerts.AlertDetail.as_view(), name="api_alert"),
+    path(
+        "alerts/<int:alert_id>/acknowledge/",
+        alerts.AlertAcknowledge.as_view(),
+        name="api_alert_acknowledge",
+    ),
+    path("alerts/<int:alert_id>/snooze/", alerts.AlertSnooze.as_view(), name="api_alert_snooze"),
+    path("alerts/<int:alert_id>/mute/", alerts.AlertMuted.as_view(), name="api_alert_mute"),
+    path("alerts/<int:alert_id>/unmute/", alerts.AlertUnmuted.as_view(), name="api_alert_unmute"),
     path("monitoring/", monitoring.Monitoring.as_view(), name="api_monitoring"),
     path(
         "monitoring/<str:criterion_key>/",

@@ -113,7 +113,7 @@ ENTRIES: Entries = (
         ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
-    ("Monitoring", "monitoring:overview", "labeling.see_judge", "monitoring:"),
+    ("Monitoring", "monitoring:overview", "labeling.see_judge", ("monitoring:", "alerts:")),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.
@@ -123,6 +123,8 @@ MORE_PAGES = (
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
     ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
     ("Webhooks", "evaluation:webhook_list", "labeling.manage_labeling"),
+    ("Alerts", "alerts:list", "labeling.see_judge"),
+    ("Alert settings", "alerts:settings", "labeling.manage_labeling"),
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
     ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),

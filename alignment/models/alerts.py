@@ -55,8 +55,8 @@ class WatchStep(models.Model):
     week = models.DateField(null=True, blank=True)
     # The night's day, or the week's last one.
     day = models.DateField()
-    # Counts for charts by criterion: {"judged", "labels", "audit": [passed, n]; "anchors": flips by kind; "parts":
-    # another number where a version changed}.
+    # Counts for charts by criterion: {"judged", "labels", "audit": [passed, n]; "anchors": flips by kind;
+    # "parts": another number where a version changed}.
     counts = models.JSONField(default=dict)
     # alignment.alerts.core.plan_watch; only the newest steps keep theirs.
     state = models.JSONField(default=dict)

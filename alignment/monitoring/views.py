@@ -1,6 +1,6 @@
 """Monitoring: quality in production over time, and the chats behind a point."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -21,7 +21,7 @@ from alignment.monitoring.queries.criterion import (
 from alignment.monitoring.queries.document import HEAD, criterion_rows, overview_rows
 from alignment.monitoring.queries.judged import WEEKS, Window, window_of
 from alignment.monitoring.queries.overview import CriterionLine, NamedLine, overview
-from alignment.monitoring.queries.page import Address, Chart, chart, days_name
+from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks
 from common.access import permission_or_404
 from common.downloads import table_file
 from labeling.models.chats import Topic
@@ -29,6 +29,7 @@ from labeling.models.rubric import Criterion
 
 CHATS_A_PAGE = 20
 ON_HOME = 6  # criteria in the panel
+Marks = Mapping[int, Collection[date]]
 
 
 def _window(request: HttpRequest) -> Window | None:
@@ -49,9 +50,16 @@ def _address(key: str, window: Window, topic: str = "") -> Address:
     return url
 
 
-def _criterion_chart(line: CriterionLine, window: Window) -> dict[str, Any]:
+def _criterion_chart(line: CriterionLine, window: Window, marks: Marks) -> dict[str, Any]:
     row = line.criterion
-    drawn = chart(line.series, window=window, key=row.key, name=row.name, url=_address(row.key, window))
+    drawn = chart(
+        line.series,
+        window=window,
+        key=row.key,
+        name=row.name,
+        url=_address(row.key, window),
+        marked=marks.get(row.pk, ()),
+    )
     return {"criterion": row, "chart": drawn}
 
 
@@ -77,10 +85,11 @@ def monitoring(request: HttpRequest) -> HttpResponse:
         return render(request, "alignment/monitoring/overview.html", _about(None))
     found = overview(window, user=request.user)
     score = chart(found.score, window=window, key="score", name="Session score")
+    marks = marked_weeks(window)
     context = _about(window) | {
         "found": found,
         "score": score,
-        "rows": [_criterion_chart(line, window) for line in found.lines],
+        "rows": [_criterion_chart(line, window, marks) for line in found.lines],
         "dimensions": _small(found.dimensions, window),
     }
     return render(request, "alignment/monitoring/overview.html", context)
@@ -101,7 +110,14 @@ def criterion(request: HttpRequest, key: str) -> HttpResponse:
     context = _about(window) | {
         "criterion": row,
         "found": found,
-        "chart": chart(found.series, window=window, key=key, name=row.name, url=_address(key, window)),
+        "chart": chart(
+            found.series,
+            window=window,
+            key=key,
+            name=row.name,
+            url=_address(key, window),
+            marked=marked_weeks(window).get(row.pk, ()),
+        ),
         "topics": _small(found.topics, window, key),
         "topic": topic,
         "at": _at(found),
@@ -120,7 +136,7 @@ def home_panel(request: HttpRequest) -> HttpResponse:
     if window is None:
         return HttpResponse()
     found = overview(window, user=request.user)
-    rows = [_criterion_chart(line, window) for line in found.lines]
+    rows = [_criterion_chart(line, window, {}) for line in found.lines]
     rows.sort(key=lambda one: one["chart"].series.change or 0.0)
     score = chart(found.score, window=window, key="score", name="Session score")
     context = {"window": window, "found": found, "score": score, "rows": rows[:ON_HOME]}

@@ -151,7 +151,7 @@ def _start(draw: SampleDraw) -> NightlyRun:
     Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=chosen.profile)
     night = _stored(row, run=run)
     if chosen.anchor_set is not None:
-        _start_anchors(night, chosen, shares.anchors)
+        _start_anchors(night, chosen, chosen.anchor_set, shares.anchors)
     return night
 
 
@@ -175,13 +175,15 @@ def budget_shares(budget: Decimal | None, *, chats: int, anchors: int) -> Budget
     return BudgetShares(max(CENT, budget - part), part)
 
 
-def _start_anchors(night: NightlyRun, chosen: NightlyJudge, budget: Decimal | None) -> None:
+def _start_anchors(
+    night: NightlyRun, chosen: NightlyJudge, anchor_set: ChatSet, budget: Decimal | None
+) -> None:
     """Start the same judge on the anchors, asked anew; the sample is judged in any case."""
     draw, judge = night.draw, profile_choice(chosen.profile)
     try:
         with transaction.atomic():
             night.anchor_run = run_launch(
-                chat_set=chosen.anchor_set,
+                chat_set=anchor_set,
                 judge=judge,
                 run=RunChoice(
                     limit=chosen.anchors,

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from alignment.certificates.core.body import certified, differences, other_tier
 from alignment.certificates.core.signatures import verifies
+from alignment.certificates.queries.drifts import judge_drifts
 from alignment.certificates.queries.todays_report import changed_reports
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.disclosure import holdout_counts
@@ -109,7 +110,11 @@ def certificate_states(
     """
     now = timezone.now()
     changed = judge_changes([(row.judge, row.body) for row in rows])
-    states = {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
+    drifted = judge_drifts(rows)
+    states = {
+        row.pk: _state(row, now, [*drifted[row.pk], *causes])
+        for row, causes in zip(rows, changed, strict=True)
+    }
     valid = {row.pk: row for row in rows if today and states[row.pk].holds}
     for pk, report in changed_reports(valid.values()).items():
         lost = report.lost(valid[pk].body, figures=figures)

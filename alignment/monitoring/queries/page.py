@@ -1,9 +1,11 @@
 """Charts of the monitoring pages: the rows of a chart's table, which the script reads its lines from."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from alignment.models.alerts import RateMark
 from alignment.monitoring.core.corrected_rates import Rate
 from alignment.monitoring.core.series import Mark, Point, Series, Step
 from alignment.monitoring.queries.judged import Window
@@ -13,7 +15,10 @@ Address = Callable[[Point], str]
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """A point: `value`, `low` and `high` as text for the script, "" where undefined."""
+    """A point: `value`, `low` and `high` as text for the script, "" where undefined.
+
+    `marked` : the CUSUM of these weeks is above its limit.
+    """
 
     name: str
     at: str
@@ -23,6 +28,7 @@ class ChartRow:
     point: Point
     rate: Rate
     url: str = ""
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,13 +70,32 @@ def chart(
     key: str,
     name: str,
     url: Address | None = None,
+    marked: Collection[date] = (),
 ) -> Chart:
-    """Return the chart of a series; `url` is the page behind a point."""
-    rows = [_row(found, point, window.step, url(point) if url else "") for point in found.points]
+    """Return the chart of a series; `url` is the page behind a point, `marked` the marked weeks."""
+    rows = [
+        _row(found, point, window.step, url(point) if url else "", marked=_week(point) in marked)
+        for point in found.points
+    ]
     return Chart(key, name, found, rows, found.marks)
 
 
-def _row(found: Series, point: Point, step: Step, url: str) -> ChartRow:
+def marked_weeks(window: Window) -> dict[int, frozenset[date]]:
+    """Return the weeks of a window in which the judged rate is marked, by criterion id; one query."""
+    if window.step is not Step.WEEK:
+        return {}
+    rows = RateMark.objects.filter(marked=True, week__gte=window.first, week__lte=window.last)
+    weeks: dict[int, set[date]] = defaultdict(set)
+    for criterion, week in rows.values_list("criterion", "week"):
+        weeks[criterion].add(week)
+    return {criterion: frozenset(found) for criterion, found in weeks.items()}
+
+
+def _week(point: Point) -> date:
+    return Step.WEEK.first(point.first)
+
+
+def _row(found: Series, point: Point, step: Step, url: str, *, marked: bool) -> ChartRow:
     rate = found.shown(point)
     interval = rate.estimate.interval
     return ChartRow(
@@ -82,6 +107,7 @@ def _row(found: Series, point: Point, step: Step, url: str) -> ChartRow:
         point=point,
         rate=rate,
         url=url,
+        marked=marked,
     )
 
 

@@ -138,8 +138,12 @@ function pointElement(row) {
   else point.setAttribute("role", "img");
   const { low, high, value, n } = row.dataset;
   const range = low ? `, ${format(Number(low))} to ${format(Number(high))}` : "";
-  const name = row.querySelector("th").textContent.trim();
-  point.setAttribute("aria-label", `${name}: ${format(Number(value))}${range}, ${n} judged chats`);
+  const name = row.querySelector("th").firstElementChild?.textContent ?? row.querySelector("th").textContent;
+  const counted = row.closest("figure").dataset.unitName ?? "judged chats";
+  const below = row.dataset.below ? ", below baseline" : "";
+  const words = `${name.trim()}: ${format(Number(value))}${range}, ${n} ${counted}${below}`;
+  point.classList.toggle("below", Boolean(below));
+  point.setAttribute("aria-label", words);
   point.title = point.getAttribute("aria-label");
   point.tabIndex = -1;
   return point;
