@@ -5,7 +5,7 @@ from functools import partial
 
 from celery import shared_task
 
-from alignment.alerts.worker import alerts_work
+from alignment.alerts.services.evaluation import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.misalignments.worker import disagreements_sweep

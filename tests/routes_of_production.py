@@ -1,6 +1,10 @@
 """Routes of the production half, as tests/routes.py has them for the rest of the site."""
 
-from tests.cases import LEADS, Case, get, post
+from datetime import timedelta
+
+from django.utils import timezone
+
+from tests.cases import AUTHORS, LEADS, Case, get, post
 
 SAMPLE_PLAN = {
     "name": "Nightly",
@@ -12,6 +16,16 @@ SAMPLE_PLAN = {
     "profile": "profile_id",
     "mode": "live",
     "overlap": 1,
+}
+NEXT_WEEK = (timezone.localdate() + timedelta(days=7)).isoformat()
+THRESHOLDS = {
+    "alarm_percent": 5,
+    "tolerance_points": 1,
+    "baseline_nights": 28,
+    "guard": 300,
+    "mark_limit": 4,
+    "fewest_verdicts": 100,
+    "fewest_chats": 10,
 }
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
 
@@ -36,4 +50,26 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "api_sample_plan_resume": (post(LEADS, says=200),),
     "api_sample_preview": (get(LEADS),),
     "api_sample_nights": (get(LEADS),),
+    # ---- alerts
+    "alerts:list": (get(AUTHORS), get(AUTHORS, query={"show": "all"})),
+    "alerts:detail": (get(AUTHORS),),
+    "alerts:act": (
+        post(LEADS, act="acknowledge"),
+        post(LEADS, {"until": NEXT_WEEK}, act="snooze"),
+        post(LEADS, act="mute"),
+        post(LEADS, act="unmute"),
+        post(LEADS, act="bot"),
+    ),
+    "alerts:criterion_act": (post(LEADS, act="mute"), post(LEADS, act="unmute")),
+    "alerts:settings": (get(LEADS), post(LEADS, THRESHOLDS)),
+    "alerts:settings_preview": (post(LEADS, THRESHOLDS, says=200),),
+    "alerts:panel": (get(AUTHORS), get(AUTHORS, query={"criterion": "polite"})),
+    "alerts:plan_panel": (get(LEADS),),
+    "alerts:anchor_preview": (post(LEADS, {"anchor_set": "set_id", "anchors": "40"}, says=200),),
+    "api_alerts": (get(AUTHORS), get(AUTHORS, query={"show": "ended"})),
+    "api_alert": (get(AUTHORS),),
+    "api_alert_acknowledge": (post(LEADS, says=200),),
+    "api_alert_snooze": (post(LEADS, {"until": NEXT_WEEK}, says=200),),
+    "api_alert_mute": (post(LEADS, says=200),),
+    "api_alert_unmute": (post(LEADS, says=200),),
 }

@@ -45,6 +45,7 @@ from labeling.people.services.sign_in import reset_path
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
+from tests.factories.alerts import stored_alert
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
 from tests.factories.imports import stored_imports
@@ -160,6 +161,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
     return {
         **stored_imports(lead, f"{CANARY}-import"),
         **stored_night(desk.rubric, by=lead, text=CANARY),
+        **stored_alert(desk.rubric, run, text=CANARY),
         **_webhook(),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),

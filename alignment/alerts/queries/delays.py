@@ -83,6 +83,16 @@ class Consequences:
     mark: RunLength
     delays: Sequence[Delay]
 
+    @property
+    def month_words(self) -> str:
+        """Return the probability in a month with a digit after the point."""
+        return f"{100 * self.month:.1f}%"
+
+    @property
+    def mark_words(self) -> str:
+        """Return the probability of a false mark of one chart in a month."""
+        return f"{100 * self.mark.in_a_month:.1f}%"
+
 
 def consequences(settings: Settings) -> Consequences:
     """Return what these settings amount to; one query."""

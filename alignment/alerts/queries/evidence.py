@@ -170,7 +170,7 @@ def _flipped(alert: Alert) -> QuerySet[Verdict]:
     step = newest_step(alert.plan)
     own = step.state.get("criteria", {}).get(str(alert.criterion_id)) if step else None
     answers = (own or {}).get("anchors", {}).get("answers") or {}
-    last = _nights(alert).filter(anchor_run__isnull=False).order_by("-draw").first()
+    last = _nights(alert).filter(anchor_run__isnull=False).order_by("-draw_id").first()
     if last is None or not answers:
         return Verdict.objects.none()
     passes = _passes_when(alert)

@@ -79,7 +79,7 @@ def newest_step(plan: SamplePlan) -> WatchStep | None:
 def due_nights(plan: SamplePlan, *, now: datetime) -> list[NightlyRun]:
     """Return the nights that have ended and were not evaluated, in order; none behind one still at work."""
     seen = WatchStep.objects.filter(draw=OuterRef("draw"))
-    nights = NightlyRun.objects.filter(~Exists(seen), draw__plan=plan, run__isnull=False).order_by("draw")
+    nights = NightlyRun.objects.filter(~Exists(seen), draw__plan=plan, run__isnull=False).order_by("draw_id")
     due = []
     for night in nights.select_related("draw", "run__judge", "anchor_run"):
         late = night.draw.drawn_at < now - WAIT_FOR
