@@ -57,7 +57,7 @@ class ThresholdsForm(forms.Form):
         min_value=0,
         max_value=1_000_000,
         label="Fewest judged chats of a topic",
-        help_text="In seven nights, if it has so many chats. 0: no alert.",
+        help_text="Judged in seven nights. Topics with fewer chats raise none. 0: no alert.",
     )
 
     @classmethod

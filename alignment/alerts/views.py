@@ -172,7 +172,7 @@ def thresholds(request: HttpRequest) -> HttpResponse:
 @READS
 @require_POST  # writes nothing
 def thresholds_preview(request: HttpRequest) -> HttpResponse:
-    """What the thresholds of the form amount to: the part beside it."""
+    """False alarms and delays of the form's thresholds, a fragment beside it."""
     form = ThresholdsForm(request.POST)
     found = None
     if form.is_valid():
@@ -224,7 +224,7 @@ def plan_panel(request: HttpRequest, plan_id: int) -> HttpResponse:
 @READS
 @require_POST  # writes nothing
 def anchor_preview(request: HttpRequest) -> HttpResponse:
-    """How soon the chosen anchors name a changed judge: a part of the plan's form."""
+    """How soon the chosen anchors name a changed judge, a fragment of the plan's form."""
     chosen, count = request.POST.get("anchor_set", ""), request.POST.get("anchors", "")
     row = ChatSet.objects.filter(pk=int(chosen)).first() if _is_number(chosen) else None
     number = int(count) if _is_number(count) else 0

@@ -263,7 +263,7 @@ def test_a_version_ends_the_alerts_of_what_it_changed(
     for cause in (Cause.BOT, Cause.JUDGE, Cause.UNCLEAR):
         drifts_raise(plan, [finding(polite, cause)], judge=judge, day=yesterday(), news=News())
         Alert.objects.filter(cause="unclear").update(subject="kept apart")
-    own = {name: frozenset({polite.pk}) for name in changed}
+    own: dict[str, Any] = {name: frozenset({polite.pk}) for name in changed}
     drifts_end(plan, Step({"criteria": {str(polite.pk): {}}}, **own), News())
     assert set(Alert.objects.standing().values_list("cause", flat=True)) == left
 

@@ -58,10 +58,10 @@ class Production:
         AlertSettings.objects.create(baseline_nights=BASELINE, guard=60, fewest_verdicts=0, fewest_chats=0)
         self.certificate = make_in_use(compared, by=lead)
         profile = JudgeProfile.objects.get(is_default=True)
-        self.plan = make_plan(compared.run.chat_set.rubric, by=lead, chats=CHATS, profile=profile)
+        self.plan = make_plan(compared.rubric, by=lead, chats=CHATS, profile=profile)
         nightly_plan_save(
             settings=_settings(self.plan),
-            judge=JudgeChoice(profile, anchor_set=compared.run.chat_set, anchors=ANCHORS),
+            judge=JudgeChoice(profile, anchor_set=compared.chat_set, anchors=ANCHORS),
             by=lead,
             plan=self.plan,
         )
