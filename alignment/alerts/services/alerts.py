@@ -9,6 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.alerts.core.attribution import Cause, Stream
 from alignment.alerts.core.findings import Finding
 from alignment.alerts.core.plan_watch import Step
 from alignment.alerts.queries.nights import Gap
@@ -107,10 +108,12 @@ def _raise(
 
 
 def _began(plan: SamplePlan, one: Finding, day: date) -> date:
-    """The estimated first day of the change: that of the longest signal."""
+    """The estimated first day of the change: that of the longest signal; for the judge, of its anchors."""
+    anchors = [signal for signal in one.signals if signal.stream is Stream.ANCHORS]
+    own = anchors if one.cause is Cause.JUDGE and anchors else one.signals
     earliest = day
-    for signal in one.signals:
-        of_weeks = signal.stream.value == "audit"
+    for signal in own:
+        of_weeks = signal.stream is Stream.AUDIT
         steps = WatchStep.objects.filter(plan=plan, week__isnull=not of_weeks).order_by("-pk")
         places = list(steps.values_list("week" if of_weeks else "day", flat=True)[: max(1, signal.nights)])
         earliest = min([earliest, *places[-1:]])
