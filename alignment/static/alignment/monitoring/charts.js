@@ -138,7 +138,7 @@ function pointElement(row) {
   else point.setAttribute("role", "img");
   const { low, high, value, n } = row.dataset;
   const range = low ? `, ${format(Number(low))} to ${format(Number(high))}` : "";
-  const name = row.querySelector("th").firstElementChild?.textContent ?? row.querySelector("th").textContent;
+  const name = (link ?? row.querySelector("th").firstChild).textContent;
   const counted = row.closest("figure").dataset.unitName ?? "judged chats";
   const below = row.dataset.below ? ", below baseline" : "";
   const words = `${name.trim()}: ${format(Number(value))}${range}, ${n} ${counted}${below}`;
