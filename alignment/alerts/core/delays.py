@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from alignment.alerts.core.attribution import Policy
 from alignment.alerts.core.baselines import TOLERANCE, flip_band, share_bounds
-from alignment.alerts.core.detectors import MONTHS_A_YEAR, expected_nights
+from alignment.alerts.core.detectors import MONTHS_A_YEAR, NIGHTS_A_YEAR, expected_nights
 
 # What is assumed before anything was measured: flips of a judge that is asked twice.
 FLIPS = 0.03
@@ -24,10 +24,15 @@ def alarm_in_a_month(policy: Policy) -> float:
 
 @dataclass(frozen=True)
 class Delay:
-    """Expected nights from a change of `effect` to its alarm; None: too small for these numbers."""
+    """Expected nights from a change of `effect` to its alarm; None: not within a year."""
 
     effect: float
     nights: int | None
+
+    @property
+    def points(self) -> int:
+        """The effect in points of 100."""
+        return round(100 * self.effect)
 
 
 def anchor_delay(
@@ -62,7 +67,7 @@ def anchor_delay(
         per_night=anchors,
         limit=ANCHOR_DETECTORS * policy.limit(criteria),
     )
-    return Delay(effect, None if found is None else math.ceil(found))
+    return Delay(effect, _within_a_year(found))
 
 
 def rate_delay(
@@ -88,7 +93,11 @@ def rate_delay(
         per_night=chats,
         limit=RATE_DETECTORS * policy.limit(criteria),
     )
-    return Delay(effect, None if found is None else math.ceil(found))
+    return Delay(effect, _within_a_year(found))
+
+
+def _within_a_year(nights: float | None) -> int | None:
+    return None if nights is None or nights > NIGHTS_A_YEAR else math.ceil(nights)
 
 
 def guard_nights(*, anchors: int, policy: Policy) -> int | None:

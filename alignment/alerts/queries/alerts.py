@@ -172,10 +172,10 @@ def _odds(evidence: float) -> str:
     """Say how strong the evidence is against no change.
 
     >>> _odds(3.2), _odds(40.0)
-    ('1,600 : 1', 'over 1,000,000,000 : 1')
+    ('1,600 : 1', 'over 10⁹ : 1')
     """
     if evidence > LONGEST_EVIDENCE:
-        return f"over {10**LONGEST_EVIDENCE:,} : 1"
+        return "over 10⁹ : 1"
     number = 10 ** max(0.0, evidence)
     return f"{round(number, -2) if number > 1000 else round(number):,.0f} : 1"
 
