@@ -151,7 +151,7 @@ _OURS = {
     "DataImport.kind", "DataImport.sha256", "SavedMapping.kind", "SavedMapping.signature",
     "ConnectedEndpoint.preset", "ConnectedEndpoint.key", "ConnectedEndpoint.key_hint", "Invitation.digest",
     "WebhookEndpoint.secret", "WebhookEndpoint.old_secret", "WebhookEndpoint.secret_hint", "DayScore.part",
-    "IngestRequest.digest",
+    "IngestRequest.digest", "Alert.subject",
 }  # fmt: skip
 _APPS = ("labeling", "evaluation", "alignment")
 
