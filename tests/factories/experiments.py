@@ -1,0 +1,103 @@
+"""Experiments: chats of units in variants, judged by a night's run."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from alignment.experiments.worker import count_work, experiments_sweep
+from alignment.models.experiments import Experiment
+from evaluation.day_counts.services import days_recount
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
+from labeling.models.rubric import Rubric
+
+
+class UnitChats(NamedTuple):
+    """The judged chats of a unit on a day, and how many of them passed every criterion."""
+
+    unit: str
+    chats: int
+    passed: int
+
+
+def units(name: str, *, passing: int, failing: int) -> list[UnitChats]:
+    """Units with one chat each."""
+    return [UnitChats(f"{name}{n}", 1, int(n < passing)) for n in range(passing + failing)]
+
+
+def judged_night(
+    day: date,
+    variants: Mapping[str, Sequence[UnitChats]],
+    *,
+    judge: Judge,
+    rubric: Rubric,
+    experiment: str = "greeting",
+    kind: str = "sample",
+    probability: float | None = None,
+) -> Run:
+    """A finished run over the chats of a day; `probability`: of each one to be in the sample."""
+    chat_set = ChatSet.objects.create(name=f"{day} {Run.objects.count()}", kind=kind, rubric=rubric)
+    now = timezone.now()
+    run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=now)
+    planned = [
+        (variant, one.unit, number < one.passed)
+        for variant, some in variants.items()
+        for one in some
+        for number in range(one.chats)
+    ]
+    chats = _chats(day, [(variant, unit) for variant, unit, _ in planned], experiment)
+    RunChat.objects.bulk_create(RunChat(run=run, chat=one) for one in chats)
+    ChatSetMember.objects.bulk_create(
+        ChatSetMember(chat_set=chat_set, chat=one, position=at, inclusion_probability=probability)
+        for at, one in enumerate(chats, 1)
+    )
+    Verdict.objects.bulk_create(
+        Verdict(
+            run=run,
+            chat=chat,
+            criterion=row,
+            state="read",
+            value=passed == row.versions.get().passes_when,
+            rationale='It gives no next step. [m2: "on its way"]',
+            stored_at=now,
+        )
+        for row in rubric.criteria.all()
+        for chat, (_, _, passed) in zip(chats, planned, strict=True)
+    )
+    days_recount(run.pk)
+    return run
+
+
+def counted(key: str = "greeting") -> Experiment:
+    """The experiment, once the workers have seen the new runs."""
+    experiments_sweep()
+    for pk in Experiment.objects.filter(state="due").values_list("pk", flat=True):
+        count_work(pk)
+    return Experiment.objects.get(key=key)
+
+
+def _chats(day: date, places: Sequence[tuple[str, str]], experiment: str) -> list[Chat]:
+    row, _ = Topic.objects.get_or_create(key="refund", defaults={"name": "Refund"})
+    said = ((1, "user", "Where is my order?"), (2, "assistant", "It is on its way."))
+    messages = [{"n": n, "role": role, "content": content} for n, role, content in said]
+    first = Chat.objects.count()
+    return Chat.objects.bulk_create(
+        [
+            Chat(
+                external_id=f"e{number}",
+                topic=row,
+                started_at=datetime.combine(day, time(12), UTC),
+                messages=messages,
+                content_hash=f"{number}",
+                message_count=2,
+                char_count=40,
+                experiment=experiment,
+                variant=variant,
+                unit_id=unit,
+            )
+            for number, (variant, unit) in enumerate(places, first)
+        ]
+    )
