@@ -1,6 +1,6 @@
 """Routes of the production half, as tests/routes.py has them for the rest of the site."""
 
-from tests.cases import LEADS, Case, get, post
+from tests.cases import AUTHORS, LEADS, LOOK, Case, get, post
 
 SAMPLE_PLAN = {
     "name": "Nightly",
@@ -14,6 +14,7 @@ SAMPLE_PLAN = {
     "overlap": 1,
 }
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
+EXPERIMENT = {"control": "CANARY-b", "share_0": "50", "share_1": "50", "alpha": "0.05"}
 
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     # ---- topics of incoming chats
@@ -36,4 +37,12 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "api_sample_plan_resume": (post(LEADS, says=200),),
     "api_sample_preview": (get(LEADS),),
     "api_sample_nights": (get(LEADS),),
+    # ---- experiments
+    "experiments:list": LOOK,
+    "experiments:detail": (get(AUTHORS), get(AUTHORS, query={"criterion": "polite", "variant": "none"})),
+    "experiments:settings": (get(LEADS), post(LEADS, EXPERIMENT)),
+    "api_experiments": LOOK,
+    "api_experiment": (get(AUTHORS), Case(LEADS, "PATCH", {"alpha": 0.1})),
+    "api_experiment_metrics": (get(AUTHORS), get(AUTHORS, query={"cursor": "0", "page_size": 5})),
+    "api_experiment_export": (get(AUTHORS, kind="csv"), get(AUTHORS, kind="parquet")),
 }

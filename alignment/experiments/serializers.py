@@ -9,7 +9,7 @@ from common.api import StrictInput
 
 
 class SettingsInput(StrictInput):
-    """Settings; fields that are left out stay as they are."""
+    """Settings; absent fields stay as they are."""
 
     control = serializers.CharField(required=False, help_text="A variant.")
     shares = serializers.DictField(

@@ -19,7 +19,7 @@ ALPHAS = (0.01, 0.05, 0.1)
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
-    """What a lead sets.
+    """The settings that a lead chooses.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ExperimentSettings:
 
 
 def experiment_change(*, row: Experiment, settings: ExperimentSettings, by: User) -> Experiment:
-    """Store the settings and count the experiment anew. Raises FieldProblem."""
+    """Store the settings and count the experiment again. Raises FieldProblem."""
     _check(row, settings)
     with transaction.atomic():
         row = Experiment.objects.select_for_update(of=("self",)).get(pk=row.pk)

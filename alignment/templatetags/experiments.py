@@ -22,6 +22,18 @@ def points(value: float | str | None, reason: str = "") -> SafeString:
 
 
 @register.filter
+def points_size(value: float | str | None, reason: str = "") -> SafeString:
+    """Format the size of a difference in points, without a sign.
+
+    >>> points_size(0.0123)
+    '1.2'
+    """
+    if value is None or isinstance(value, str):
+        return points(None, reason)
+    return mark_safe(f"{100 * abs(value):.1f}")  # noqa: S308 - digits only
+
+
+@register.filter
 def points_interval(estimate: Any) -> str:
     """Format the interval of a difference in points; '' where there is none."""
     interval = getattr(estimate, "interval", None)

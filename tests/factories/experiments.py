@@ -2,17 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
 from alignment.experiments.worker import count_work, experiments_sweep
-from alignment.models.experiments import Experiment
+from alignment.models.experiments import (
+    Experiment,
+    ExperimentDay,
+    ExperimentMetric,
+    ExperimentRun,
+    ExperimentVariant,
+)
 from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
-from labeling.models.rubric import Rubric
+from labeling.models.rubric import Criterion, Rubric
 
 
 class UnitChats(NamedTuple):
@@ -77,6 +83,37 @@ def counted(key: str = "greeting") -> Experiment:
     for pk in Experiment.objects.filter(state="due").values_list("pk", flat=True):
         count_work(pk)
     return Experiment.objects.get(key=key)
+
+
+def stored_experiment(run: Run, chats: Sequence[Chat], *, text: str) -> dict[str, Any]:
+    """The id and the key of an experiment with two variants and a failing result on each of these chats."""
+    row = Experiment.objects.create(key=f"{text}-experiment", state="idle", counted_at=timezone.now())
+    day, criterion = date(2026, 11, 2), Criterion.objects.get(key="polite")
+    for name in ("a", "b"):
+        place = {"experiment": row, "variant": f"{text}-{name}"}
+        ExperimentVariant.objects.create(
+            chats=4, units=4, judged_units=4, first_day=day, last_day=day, **place
+        )
+        sums = {"chats": 4, "failed": 4, "units": 4, "n": 4, "n_squared": 4}
+        ExperimentDay.objects.create(criterion=criterion, day=day, **place, **sums)
+    ExperimentMetric.objects.bulk_create(
+        ExperimentMetric(
+            experiment=row,
+            run=run,
+            chat=chat,
+            criterion=criterion,
+            unit=f"{text}-unit-{at}",
+            variant=f"{text}-{'ab'[at % 2]}",
+            at=timezone.now(),
+            day=day,
+            passed=False,
+        )
+        for at, chat in enumerate(chats)
+    )
+    ExperimentRun.objects.create(
+        run=run, experiment=row, ended_at=run.finished_at or run.created_at, added=True
+    )
+    return {"experiment_id": row.pk, "experiment_key": row.key}
 
 
 def _chats(day: date, places: Sequence[tuple[str, str]], experiment: str) -> list[Chat]:

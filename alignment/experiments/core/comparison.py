@@ -32,7 +32,7 @@ UNCERTAIN_JUDGE = "too few labels: the judge may be no better than chance"
 
 
 class Decision(StrEnum):
-    """What a difference shows."""
+    """The finding of a difference."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -60,7 +60,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A variant's rate less that of the control, with always-valid intervals.
+    """A variant's rate minus that of the control, with always-valid intervals.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def difference(control: Totals, variant: Totals, judge: Judge, *, alpha: float) 
 
     Parameters
     ----------
-    control, variant : all units so far.
+    control, variant : all units up to now.
     alpha : probability that any interval ever shown for this difference misses the true one.
 
     Returns

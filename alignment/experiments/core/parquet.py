@@ -21,7 +21,7 @@ class _Pieces(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Return how much was written so far."""
+        """Return the number of bytes written."""
         return self._length
 
     def write(self, data: Any) -> int:

@@ -42,12 +42,12 @@ class Sums:
 
     @property
     def totals(self) -> Totals:
-        """What a rate and its error are computed from."""
+        """The sums that a rate and its error need."""
         return Totals(self.units, self.passed, self.n, self.passed_squared, self.n_squared, self.product)
 
 
 class Place(NamedTuple):
-    """What sums are stored by."""
+    """The key of stored sums."""
 
     criterion: int
     variant: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 @dataclass
 class UnitSums:
-    """What each day adds to the sums; units with a result, by variant."""
+    """The increase of the sums by day, and the number of units with a result by variant."""
 
     days: dict[Place, Sums] = field(default_factory=lambda: defaultdict(Sums))
     units: Counter[str] = field(default_factory=Counter)
@@ -65,9 +65,9 @@ class UnitSums:
 def unit_sums(results: Iterable[ChatResult], *, mixed: Collection[str] = ()) -> UnitSums:
     """Sum up the results of each unit over all its chats, by day.
 
-    A unit is a cluster: with sums y of passes and n of chats over all its chats so far, a variant's error
+    A unit is a cluster: with y passes of n chats up to a day, a variant's error
     follows from sums over units of y^2, n^2 and y n. A day adds what it changes in them, so that the sums of
-    all days up to one are those of the units as they stood on it.
+    all days up to one are those of the units on that day.
 
     Parameters
     ----------

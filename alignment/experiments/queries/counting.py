@@ -1,4 +1,4 @@
-"""What the worker reads to count an experiment: runs, verdicts, chats and metric rows."""
+"""Reads of the worker that counts an experiment: runs, verdicts, chats and metric rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -154,6 +154,6 @@ def results(experiment: Experiment) -> Iterator[ChatResult]:
 
 
 def pending_runs(experiment_id: int) -> QuerySet[ExperimentRun]:
-    """Return the runs whose verdicts are to be added, in the order in which they ended."""
+    """Return the runs whose verdicts must be added, in the order in which they ended."""
     rows = ExperimentRun.objects.filter(experiment=experiment_id, added=False)
     return rows.select_related("run__chat_set").order_by("ended_at", F("run_id"))

@@ -17,8 +17,8 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Rubric
-from tests.alignment.monitoring.test_monitoring_pages import labelled_set
 from tests.factories.experiments import UnitChats, counted, judged_night, units
+from tests.factories.production import labelled_set
 from tests.factories.rows import make_rubric, make_set, make_user
 from tests.factories.verdicts import make_judge
 

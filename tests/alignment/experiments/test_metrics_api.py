@@ -147,16 +147,16 @@ def test_an_experiment_without_rows_has_files_with_their_columns(rubric: Rubric,
 def test_parquet_comes_in_pieces_of_one_group_of_rows() -> None:
     stamp = pd.Timestamp("2026-11-02T12:00:00Z").to_pydatetime()
     row = dict(zip(COLUMNS, ("u", stamp, "x", "a", "polite", 1, 1.0), strict=True))
-    taken = 0
+    taken: list[int] = []
 
     def rows() -> Any:
-        nonlocal taken
-        for taken in range(1, 50_001):
+        for number in range(50_000):
+            taken.append(number)
             yield row
 
     pieces = metric_parquet(rows())
     first = next(pieces)
-    assert taken == 20_000
+    assert len(taken) == 20_000
     assert parquet.read_table(io.BytesIO(b"".join([first, *pieces]))).num_rows == 50_000
 
 

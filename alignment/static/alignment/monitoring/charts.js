@@ -27,7 +27,7 @@ function faint(found, share) {
 
 // Shares have two decimals; differences in percentage points a sign and one.
 const isPoints = (figure) => figure.dataset.axis === "points";
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
+const signed = (value) => `${value < 0 ? "−" : value > 0 ? "+" : ""}${Math.abs(value).toFixed(1)}`;
 const formatOf = (figure) => (isPoints(figure) ? signed : (value) => value.toFixed(2));
 
 // ---------- lines with bands
