@@ -1,7 +1,6 @@
 """Metric rows for A/B platforms: pages that go on later, files, and the scope of a token."""
 
 import io
-import json
 from datetime import date, timedelta
 from typing import Any
 
@@ -165,8 +164,8 @@ def test_a_token_for_metrics_opens_experiments_and_nothing_else(night: None) -> 
     assert platform.client.get(reverse("api_experiments")).json()["results"][0]["key"] == "greeting"
     assert platform.get("api_experiment").status_code == 200
     assert platform.client.get(reverse("api_monitoring")).status_code == 404
-    patch = {"data": json.dumps({"alpha": 0.1}), "content_type": "application/json"}
-    assert platform.client.patch(reverse("api_experiment", args=["greeting"]), **patch).status_code == 404
+    url = reverse("api_experiment", args=["greeting"])
+    assert platform.client.patch(url, {"alpha": 0.1}, content_type="application/json").status_code == 404
     assert other.get().status_code == 404
     assert Client().get(reverse("api_experiments")).status_code == 403
 

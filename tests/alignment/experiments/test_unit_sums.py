@@ -166,7 +166,7 @@ def simulated(
         right = draw.binomial(labels, tpr), draw.binomial(labels, tnr)
         judge = Judge(Confusion(right[0], labels - right[0], labels - right[1], right[1]))
         arms = [_arm(draw, days, daily, 1 - tnr + (tpr + tnr - 1) * rate) for rate in rates]
-        points = sequence(*arms, judge, alpha=0.05)
+        points = sequence(arms[0], arms[1], judge, alpha=0.05)
         true, raw = rates[1] - rates[0], (tpr + tnr - 1) * (rates[1] - rates[0])
         intervals = [
             (point.difference.corrected.interval, point.difference.uncorrected.interval) for point in points
