@@ -13,6 +13,7 @@ from alignment.experiments.queries.counting import (
     ExperimentChats,
     experiment_chats,
     experiments_of,
+    experiments_with_deleted_runs,
     metric_rows,
     new_runs,
     pending_runs,
@@ -66,6 +67,8 @@ def experiments_sweep() -> None:
     """Look at the runs that ended, and enqueue the experiments that they, or new settings, made due."""
     for run in new_runs()[:RUNS_A_SWEEP]:
         run_note(run)
+    for pk in experiments_with_deleted_runs():
+        experiment_due(pk)
     EXPERIMENTS.sweep()
 
 
@@ -157,6 +160,7 @@ def _count(row: Experiment, lease: WorkerLease) -> None:
         _store(row, chats, sums)
         Experiment.objects.filter(pk=row.pk).update(
             sampled=row.sampled,
+            counted_runs=row.runs.count(),
             mixed_units=len(chats.mixed),
             without_unit=chats.without_unit,
             without_variant=chats.without_variant,

@@ -28,7 +28,8 @@ class Experiment(models.Model):
     alpha = models.FloatField(default=0.05)
     # Once a sampled chat was judged, chats outside samples no longer count.
     sampled = models.BooleanField(default=False)
-    # As of the last count: units with chats of several variants, and chats without a unit or a variant.
+    # As of the last count: runs; units with chats of several variants; chats without a unit or a variant.
+    counted_runs = models.PositiveIntegerField(default=0)
     mixed_units = models.PositiveIntegerField(default=0)
     without_unit = models.PositiveIntegerField(default=0)
     without_variant = models.PositiveIntegerField(default=0)
@@ -55,7 +56,8 @@ class Experiment(models.Model):
 class ExperimentRun(models.Model):
     """A finished run whose verdicts were looked at; `experiment` null: it has none of any experiment."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    # Rows go with their run, as where an import of verdicts is undone.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
     experiment = models.ForeignKey(
         Experiment, on_delete=models.PROTECT, null=True, blank=True, related_name="runs"
     )
@@ -84,7 +86,8 @@ class ExperimentMetric(models.Model):
     """
 
     experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, related_name="+")
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    # Rows go with their run, as where an import of verdicts is undone.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     # The chat's unit_id, else one of its own.

@@ -31,6 +31,12 @@ def new_runs() -> QuerySet[Run]:
     return runs.filter(~Exists(seen)).order_by("ended_at", "pk")
 
 
+def experiments_with_deleted_runs() -> list[int]:
+    """Return the experiments that have fewer runs than were counted: their import was undone."""
+    rows = Experiment.objects.annotate(n=Count("runs")).filter(n__lt=F("counted_runs"))
+    return list(rows.values_list("pk", flat=True))
+
+
 def experiments_of(run_id: int) -> list[str]:
     """Return the experiments of a run's chats, from its counts by day; one query."""
     rows = DayCount.objects.filter(run=run_id).exclude(experiment="").order_by()

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from alignment.experiments.worker import count_work, experiments_sweep
 from alignment.models.experiments import Experiment, ExperimentMetric, ExperimentRun
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Rubric
@@ -191,6 +191,18 @@ def test_a_run_that_was_reopened_and_ended_again_is_read_again(rubric: Rubric, j
     Run.objects.update(finished_at=run.finished_at + timedelta(hours=1))  # type: ignore[operator]
     counted()
     assert ExperimentMetric.objects.count() == 200
+
+
+def test_a_run_that_was_deleted_takes_its_results_along(rubric: Rubric, judge: Judge) -> None:
+    judged_night(MONDAY, ARMS, judge=judge, rubric=rubric)
+    few = {name: units(f"few-{name}", passing=1, failing=1) for name in "ab"}
+    late = judged_night(MONDAY + timedelta(days=1), few, judge=judge, rubric=rubric)
+    counted()
+    late.verdicts.all().delete()
+    RunChat.objects.filter(run=late).delete()
+    late.delete()
+    counted()
+    assert cells(document(signed_in(Role.LEAD)))["a"]["chats"] == 100
 
 
 def test_a_second_worker_and_a_second_sweep_find_nothing_to_do(rubric: Rubric, judge: Judge) -> None:
