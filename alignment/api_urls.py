@@ -156,7 +156,7 @@ urlpatterns = [
         name="api_experiment_metrics",
     ),
     path(
-        "experiments/<path:experiment_key>/metrics.<str:kind>",
+        "experiments/<path:experiment_key>/metrics.<str:form>",
         experiments.ExperimentExport.as_view(),
         name="api_experiment_export",
     ),

@@ -24,8 +24,7 @@ SECONDS, TIMES = 0.3, 40
 CHATS_SQL = """
 UPDATE labeling_chat SET experiment = 'greeting', variant = CASE id %% 2 WHEN 0 THEN 'a' ELSE 'b' END,
     unit_id = 'u' || id %% 40000
-FROM evaluation_verdict verdict
-WHERE labeling_chat.id = verdict.chat_id AND verdict.run_id >= %s"""
+WHERE id IN (SELECT chat_id FROM evaluation_verdict WHERE run_id >= %s)"""
 
 
 def figures() -> Iterator[Figure]:

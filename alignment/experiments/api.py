@@ -143,26 +143,26 @@ class ExperimentExport(DownloadView):
 
     @extend_schema(
         operation_id="experiment_export",
-        parameters=[OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(TYPES))],
+        parameters=[OpenApiParameter("form", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(TYPES))],
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, TYPES[PARQUET]): OpenApiTypes.BINARY}
         | NO_ACCESS,
     )
-    def get(self, request: Request, experiment_key: str, kind: str) -> StreamingHttpResponse:
+    def get(self, request: Request, experiment_key: str, form: str) -> StreamingHttpResponse:
         """A row for each chat and criterion, streamed, as CSV or Parquet."""
-        if kind not in TYPES:
+        if form not in TYPES:
             raise Http404
         row = _experiment(experiment_key)
         with transaction.atomic():
-            audit(actor=cast(User, request.user), verb="metrics exported", obj=row, format=kind)
+            audit(actor=cast(User, request.user), verb="metrics exported", obj=row, format=form)
         lines = all_metrics(row, user=request.user)
         pieces: Iterable[Any]
-        if kind == CSV:
+        if form == CSV:
             pieces = csv_lines((one | {"timestamp": one["timestamp"].isoformat()} for one in lines), COLUMNS)
         else:
             pieces = metric_parquet(lines)
-        name = f"experiment-{row.pk}-metrics.{kind}"
+        name = f"experiment-{row.pk}-metrics.{form}"
         return StreamingHttpResponse(
             pieces,
-            content_type=TYPES[kind],
+            content_type=TYPES[form],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
