@@ -178,6 +178,8 @@ def test_holdout_chats_need_the_scope_for_them(night: None, rubric: Rubric) -> N
     assert len(Platform("read_metrics").read()[0]) == 8
     assert len(Platform("read_metrics", role=Role.AUTHOR).read()[0]) == 8
     assert len(Platform("read_metrics", "see_holdout").read()[0]) == 10
+    file = Platform("read_metrics", role=Role.AUTHOR).file("parquet")
+    assert parquet.read_table(io.BytesIO(file)).num_rows == 8
 
 
 def test_a_page_takes_the_same_queries_for_more_rows(night: None, rubric: Rubric, judge: Judge) -> None:
