@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from alignment.experiments.queries.counting import new_runs
 from alignment.experiments.worker import count_work, experiments_sweep
 from alignment.models.experiments import Experiment, ExperimentMetric
 from bench import Figure, timed
@@ -72,10 +73,7 @@ def timed_experiment(nights: int) -> dict[str, Any]:
 
 
 def _counted() -> None:
-    while True:
+    while new_runs().exists() or Experiment.objects.exclude(state="idle").exists():
         experiments_sweep()
-        due = list(Experiment.objects.filter(state="due").values_list("pk", flat=True))
-        for pk in due:
+        for pk in list(Experiment.objects.filter(state="due").values_list("pk", flat=True)):
             count_work(pk)
-        if not due and not Experiment.objects.exclude(state="idle").exists():
-            return

@@ -87,7 +87,9 @@ def counted(key: str = "greeting") -> Experiment:
 
 def stored_experiment(run: Run, chats: Sequence[Chat], *, text: str) -> dict[str, Any]:
     """The id and the key of an experiment with two variants and a failing result on each of these chats."""
-    row = Experiment.objects.create(key=f"{text}-experiment", state="idle", counted_at=timezone.now())
+    row = Experiment.objects.create(
+        key=f"{text}-experiment", state="idle", sampled=True, counted_at=timezone.now()
+    )
     day, criterion = date(2026, 11, 2), Criterion.objects.get(key="polite")
     for name in ("a", "b"):
         place = {"experiment": row, "variant": f"{text}-{name}"}
@@ -107,6 +109,7 @@ def stored_experiment(run: Run, chats: Sequence[Chat], *, text: str) -> dict[str
             at=timezone.now(),
             day=day,
             passed=False,
+            sampled=True,
         )
         for at, chat in enumerate(chats)
     )

@@ -56,6 +56,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
     """Return an experiment with its rates and differences."""
     return {
         **facts_json(found.facts),
+        "for_leads": found.for_leads,
         "judges": list(found.judges),
         "criteria": [_criterion_json(row) for row in found.criteria],
     }

@@ -33,7 +33,7 @@ from evaluation.models.runs import Verdict
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_hidden
+from labeling.people.queries.visibility import chats_hidden, reads_holdout
 
 NAMES = Sums.__slots__
 Reader = User | AnonymousUser
@@ -181,11 +181,12 @@ def _clarity(found: Difference | None) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """An experiment with its rates. `judges`: their names, by criterion where they differ."""
+    """An experiment with its rates; none, and `for_leads`, if the user may not see them."""
 
     facts: ExperimentFacts
     criteria: Sequence[CriterionRow]
     judges: Sequence[str]
+    for_leads: bool = False
 
     @property
     def clearest(self) -> CriterionRow | None:
@@ -200,9 +201,12 @@ class Comparison:
 def comparison(row: Experiment, *, user: Reader) -> Comparison:
     """Return the rates of an experiment; the number of queries does not depend on verdicts or variants.
 
-    Users who may not read holdout chats get corrections without holdout labels.
+    Users who may not read holdout chats get corrections without holdout labels, and no rates of chats outside
+    samples: some of them may be holdout.
     """
     facts = _facts(row)
+    if not row.sampled and not reads_holdout(user=user):
+        return Comparison(facts, (), (), for_leads=True)
     sums = _sums(row)
     ids = {criterion for criterion, _ in sums}
     criteria = list(Criterion.objects.filter(pk__in=ids).select_related("dimension"))

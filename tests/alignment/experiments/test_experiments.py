@@ -147,6 +147,8 @@ def test_a_chat_counts_once_by_its_first_verdict_and_curated_chats_only_without_
 ) -> None:
     run = judged_night(MONDAY, ARMS, judge=judge, rubric=rubric, kind="curated")
     assert counted().sampled is False
+    author = document(signed_in(Role.AUTHOR))
+    assert (author["for_leads"], author["criteria"]) == (True, [])
     again = Run.objects.create(judge=judge, chat_set=run.chat_set, state="done", finished_at=run.created_at)
     Verdict.objects.bulk_create(
         Verdict(

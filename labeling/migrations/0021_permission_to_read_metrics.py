@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('labeling', '0019_sample_plans'),
+        ('labeling', '0020_what_gave_the_topic'),
     ]
 
     operations = [

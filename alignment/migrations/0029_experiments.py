@@ -8,9 +8,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0023_workspace_archives'),
+        ('alignment', '0028_audit_counts'),
         ('evaluation', '0019_day_counts_of_earlier_runs'),
-        ('labeling', '0020_permission_to_read_metrics'),
+        ('labeling', '0021_permission_to_read_metrics'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
