@@ -176,9 +176,10 @@ def test_holdout_chats_need_the_scope_for_them(night: None, rubric: Rubric) -> N
         chat_set=make_set(rubric, name="secret"), chat=chat, split="holdout", position=1
     )
     assert len(Platform("read_metrics").read()[0]) == 8
-    assert len(Platform("read_metrics", role=Role.AUTHOR).read()[0]) == 8
+    author = Platform("read_metrics", role=Role.AUTHOR)
+    assert len(author.read()[0]) == 8
     assert len(Platform("read_metrics", "see_holdout").read()[0]) == 10
-    file = Platform("read_metrics", role=Role.AUTHOR).file("parquet")
+    file = author.file("parquet")
     assert parquet.read_table(io.BytesIO(file)).num_rows == 8
 
 
