@@ -6,6 +6,7 @@ from alignment.alerts import api as alerts
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
+from alignment.experiments import api as experiments
 from alignment.exports import api as exports
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
@@ -158,5 +159,21 @@ urlpatterns = [
         "monitoring/<str:criterion_key>/",
         monitoring.MonitoringCriterion.as_view(),
         name="api_monitoring_criterion",
+    ),
+    path("experiments/", experiments.ExperimentList.as_view(), name="api_experiments"),
+    path(
+        "experiments/<path:experiment_key>/metrics",
+        experiments.ExperimentMetrics.as_view(),
+        name="api_experiment_metrics",
+    ),
+    path(
+        "experiments/<path:experiment_key>/metrics.<str:form>",
+        experiments.ExperimentExport.as_view(),
+        name="api_experiment_export",
+    ),
+    path(
+        "experiments/<path:experiment_key>/",
+        experiments.ExperimentDetail.as_view(),
+        name="api_experiment",
     ),
 ]

@@ -8,6 +8,7 @@ from celery import shared_task
 from alignment.alerts.services.evaluation import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
+from alignment.experiments.worker import COUNT, count_work, experiments_sweep
 from alignment.misalignments.worker import disagreements_sweep
 from alignment.monitoring.services import audits_work
 from alignment.nightly_labels.services import night_jobs_work
@@ -49,6 +50,7 @@ SWEEPS = (
     disagreements_sweep,
     reports_sweep,
     archives_sweep,
+    experiments_sweep,
     jobs_sweep,
     imports_sweep,
     ingest_sweep,
@@ -119,3 +121,9 @@ def refresh_report(refresh_id: int) -> None:
 def make_archive(archive_id: int) -> None:
     """Make one archive of the workspace; a second message for it finds nothing to do."""
     archive_work(archive_id)
+
+
+@row_task(name=COUNT)  # type: ignore[untyped-decorator]  # celery has no types
+def count_experiment(experiment_id: int) -> None:
+    """Count one experiment; a second message for it finds nothing to do."""
+    count_work(experiment_id)

@@ -32,9 +32,9 @@ PAGES = {
 }
 CHATS_SQL = """
 INSERT INTO labeling_chat (external_id, topic_id, started_at, messages, content_hash, message_count,
-    char_count, experiment, variant, cluster, metadata, redactions, origin, created_at)
+    char_count, source, experiment, variant, unit_id, cluster, metadata, redactions, origin, created_at)
 SELECT 'p' || night || '-' || n, %s + floor({topics} * power((n * 37 %% 500) / 500.0, 2))::int,
-    %s + night * interval '1 day', '[]', '', 0, 0, '', '', '', '{{}}', '[]', 'api', now()
+    %s + night * interval '1 day', '[]', '', 0, 0, '', '', '', '', '', '{{}}', '[]', 'api', now()
 FROM generate_series(0, {nights} - 1) night, generate_series(0, {chats} - 1) n"""
 VERDICTS_SQL = """
 INSERT INTO evaluation_verdict (run_id, chat_id, criterion_id, state, value, first_state, rationale,

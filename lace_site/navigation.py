@@ -113,7 +113,7 @@ ENTRIES: Entries = (
         ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
-    ("Monitoring", "monitoring:overview", "labeling.see_judge", ("monitoring:", "alerts:")),
+    ("Monitoring", "monitoring:overview", "labeling.see_judge", ("monitoring:", "alerts:", "experiments:")),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.
@@ -122,6 +122,7 @@ MORE_PAGES = (
     ("Sample plans", "evaluation:sample_plan_list", "labeling.start_runs"),
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
     ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
+    ("Experiments", "experiments:list", "labeling.see_judge"),
     ("Webhooks", "evaluation:webhook_list", "labeling.manage_labeling"),
     ("Alerts", "alerts:list", "labeling.see_judge"),
     ("Alert settings", "alerts:settings", "labeling.manage_labeling"),

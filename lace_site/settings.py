@@ -331,6 +331,7 @@ CELERY_TASK_ROUTES = {
                 "train",
                 "refresh_report",
                 "make_archive",
+                "count_experiment",
                 "nightly",
             ),
             "labeling": ("check_import", "store_import"),

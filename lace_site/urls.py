@@ -32,4 +32,5 @@ urlpatterns = [
     path("quality/", include("alignment.rater_quality.urls")),
     path("monitoring/", include("alignment.monitoring.urls")),
     path("alerts/", include("alignment.alerts.urls")),
+    path("experiments/", include("alignment.experiments.urls")),
 ]

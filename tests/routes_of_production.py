@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from tests.cases import AUTHORS, LEADS, Case, get, post
+from tests.cases import AUTHORS, LEADS, LOOK, Case, get, post
 
 SAMPLE_PLAN = {
     "name": "Nightly",
@@ -28,6 +28,7 @@ THRESHOLDS = {
     "fewest_chats": 10,
 }
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
+EXPERIMENT = {"control": "CANARY-b", "share_0": "50", "share_1": "50", "alpha": "0.05"}
 
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     # ---- topics of incoming chats
@@ -72,4 +73,12 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "api_alert_snooze": (post(LEADS, {"until": NEXT_WEEK}, says=200),),
     "api_alert_mute": (post(LEADS, says=200),),
     "api_alert_unmute": (post(LEADS, says=200),),
+    # ---- experiments
+    "experiments:list": LOOK,
+    "experiments:detail": (get(AUTHORS), get(AUTHORS, query={"criterion": "polite", "variant": "none"})),
+    "experiments:settings": (get(LEADS), post(LEADS, EXPERIMENT)),
+    "api_experiments": LOOK,
+    "api_experiment": (get(AUTHORS), Case(LEADS, "PATCH", {"alpha": 0.1})),
+    "api_experiment_metrics": (get(AUTHORS), get(AUTHORS, query={"cursor": "0", "page_size": 5})),
+    "api_experiment_export": (get(AUTHORS, form="csv"),),
 }

@@ -48,6 +48,7 @@ from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.alerts import stored_alert
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
+from tests.factories.experiments import stored_experiment
 from tests.factories.imports import stored_imports
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
@@ -157,12 +158,13 @@ def count_days() -> None:
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests, a try, imports and a webhook."""
+    """The ids of tests, a try, imports, a webhook and an experiment."""
     return {
         **stored_imports(lead, f"{CANARY}-import"),
         **stored_night(desk.rubric, by=lead, text=CANARY),
         **stored_alert(desk.rubric, run, text=CANARY),
         **_webhook(),
+        **stored_experiment(run, desk.chats, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "running_test": _going(desk, run, lead),

@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 from alignment.archive.core import Manifest, Row, manifest_write, table_write
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.certificates import Certificate
+from alignment.models.experiments import Experiment
 from alignment.models.reports import Report
 from common.sql import one_moment
 from evaluation.models.judges import JudgeProfile
@@ -65,6 +66,12 @@ def _assignment(row: Row) -> None:
     row["lease_token"] = row["lease_expires_at"] = None
     if row["state"] == Assignment.State.LEASED:
         row["state"] = Assignment.State.OPEN.value
+
+
+def _experiment(row: Row) -> None:
+    row["lease_id"] = row["rung_at"] = None
+    if row["state"] == Experiment.State.WORKING:
+        row["state"] = Experiment.State.DUE.value
 
 
 def _suggestion(row: Row) -> None:
@@ -130,6 +137,9 @@ TABLES: tuple[Table, ...] = (
     Table("labeling.SamplePlan", change=_sample_plan),
     *map(Table, ("labeling.SamplePlan_raters", "labeling.SamplePlan_criteria", "labeling.SampleDraw")),
     *map(Table, ("labeling.SampledChat", "evaluation.NightlyJudge", "evaluation.NightlyRun")),
+    Table("alignment.Experiment", change=_experiment),
+    *map(Table, ("alignment.ExperimentRun", "alignment.ExperimentMetric", "alignment.ExperimentVariant")),
+    Table("alignment.ExperimentDay"),
     Table("alignment.Report", rows=_shared_reports),
     Table("alignment.Certificate"),
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),

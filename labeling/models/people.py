@@ -34,6 +34,7 @@ class User(AbstractUser):
             ("start_runs", "Can start runs"),
             ("release_prompts", "Can release what the regression gate has tested"),
             ("send_chats", "Can send chats"),
+            ("read_metrics", "Can read metrics of experiments"),
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:

@@ -9,9 +9,12 @@ from django.utils import timezone
 from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
+from labeling.models.labels import Consensus
 from labeling.models.rubric import Rubric
 from labeling.models.sampling import SampleDraw
+from tests.factories.rows import make_chat, make_set
+from tests.factories.verdicts import make_run
 
 
 class Judged(NamedTuple):
@@ -68,6 +71,25 @@ def _judge(chat_set: ChatSet, judged: Mapping[Chat, bool], *, judge: Judge) -> R
         for row, passes_when in criteria
     )
     days_recount(run.pk)
+    return run
+
+
+def labelled_set(rubric: Rubric, judge: Judge, *, holdout: int) -> Run:
+    """A curated set of 60 chats whose labels and verdicts agree on 54; some of them are holdout."""
+    chats = [make_chat() for _ in range(60)]
+    chat_set = make_set(rubric, *chats, name="curated")
+    criterion = rubric.criteria.get()
+    run = make_run(judge, chat_set)
+    for number, chat in enumerate(chats):
+        split = "holdout" if number < holdout else "dev"
+        ChatSetMember.objects.filter(chat=chat).update(split=split)
+        RunChat.objects.create(run=run, chat=chat, split=split)
+        human = number % 3 != 0
+        Consensus.objects.create(chat=chat, criterion=criterion, state="true" if human else "false")
+        value = human if number % 10 else not human
+        Verdict.objects.create(
+            run=run, chat=chat, criterion=criterion, state="read", value=value, stored_at=chat.created_at
+        )
     return run
 
 

@@ -57,6 +57,12 @@ class SendsChats(RequiredPermission):
     permission = "labeling.send_chats"
 
 
+class ReadsMetrics(RequiredPermission):
+    """Routes of systems that read experiments: a token for them opens nothing else."""
+
+    permission = "labeling.read_metrics"
+
+
 class Releases(RequiredPermission):
     """Routes that decide on releases: releasing versions, policies, certificates."""
 

@@ -11,17 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
-from labeling.models.labels import Consensus
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion, Rubric
 from labeling.sampling.queries import yesterday
 from labeling.sampling.services import draw_night
 from tests.factories.nights import arrived, make_plan
-from tests.factories.production import Judged, judged_sample, production_day
-from tests.factories.rows import make_chat, make_rubric, make_set, make_user
-from tests.factories.verdicts import make_judge, make_run
+from tests.factories.production import Judged, judged_sample, labelled_set, production_day
+from tests.factories.rows import make_rubric, make_set, make_user
+from tests.factories.verdicts import make_judge
 
 pytestmark = pytest.mark.django_db
 MONDAY = date(2026, 11, 2)
@@ -124,25 +123,6 @@ def test_a_curated_set_is_no_sample_of_production(rubric: Rubric, judge: Judge) 
     assert "No run over a sample" in client.get(reverse("monitoring:overview")).content.decode()
     # A day of a curated set may have a single chat, and that one may be holdout.
     assert document(signed_in(Role.AUTHOR))["criteria"] == []
-
-
-def labelled_set(rubric: Rubric, judge: Judge, *, holdout: int) -> Run:
-    """A curated set of 60 chats whose labels and verdicts agree on 54; some of them are holdout."""
-    chats = [make_chat() for _ in range(60)]
-    chat_set = make_set(rubric, *chats, name="curated")
-    criterion = rubric.criteria.get()
-    run = make_run(judge, chat_set)
-    for number, chat in enumerate(chats):
-        split = "holdout" if number < holdout else "dev"
-        ChatSetMember.objects.filter(chat=chat).update(split=split)
-        RunChat.objects.create(run=run, chat=chat, split=split)
-        human = number % 3 != 0
-        Consensus.objects.create(chat=chat, criterion=criterion, state="true" if human else "false")
-        value = human if number % 10 else not human
-        Verdict.objects.create(
-            run=run, chat=chat, criterion=criterion, state="read", value=value, stored_at=chat.created_at
-        )
-    return run
 
 
 def test_labels_on_curated_chats_correct_the_rate_and_authors_get_it_without_holdout_labels(

@@ -25,7 +25,10 @@ function faint(found, share) {
   return found.replace(/^rgb\((.+)\)$/, `rgba($1, ${share})`);
 }
 
-const format = (value) => value.toFixed(2);
+// Shares have two decimals; differences in percentage points a sign and one.
+const isPoints = (figure) => figure.dataset.axis === "points";
+const signed = (value) => `${value < 0 ? "−" : value > 0 ? "+" : ""}${Math.abs(value).toFixed(1)}`;
+const formatOf = (figure) => (isPoints(figure) ? signed : (value) => value.toFixed(2));
 
 // ---------- lines with bands
 
@@ -44,12 +47,33 @@ function columns(rows) {
 function axisRange(figure, rows) {
   const values = rows.flatMap(({ dataset }) => [dataset.value, dataset.low, dataset.high]).map(number);
   const known = values.filter((value) => value !== null);
+  if (isPoints(figure)) return pointsRange(known);
   if (!known.length || figure.closest("[data-axis=whole]")) return [0, 1];
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const middle = (low + high) / 2;
   const half = Math.max(SPAN / 2, (high - low) / 2 + 0.02);
   const start = Math.max(0, Math.min(middle - half, 1 - 2 * half));
   return [start, Math.min(1, start + 2 * half)];
+}
+
+// Zero is in sight, and the first days' wide bands do not squeeze the rest.
+function pointsRange(known) {
+  const sorted = known.map(Math.abs).sort((a, b) => a - b);
+  const most = Math.max(2, 1.3 * (sorted[Math.floor(0.9 * sorted.length)] ?? 0));
+  return [-most, most];
+}
+
+function drawZero(chart, ink) {
+  const { ctx, bbox } = chart;
+  const y = chart.valToPos(0, "y", true);
+  ctx.save();
+  ctx.strokeStyle = ink;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.restore();
 }
 
 // Vertical marks: dashed for a new judge, solid for a new version of the bot.
@@ -98,10 +122,13 @@ function lineOptions(figure, rows, parts) {
       x: { time: true, range: days },
       y: { range: axisRange(figure, rows) },
     },
-    axes: axes(figure, { y: format, small, x: { values: dayNames } }),
+    axes: axes(figure, { y: formatOf(figure), small, x: { values: dayNames } }),
     hooks: {
-      draw: [(chart) => drawMarks(chart, marks, colour(figure, "--ink-2"))],
-      ready: [(chart) => addPoints(chart, rows)],
+      draw: [
+        (chart) => drawMarks(chart, marks, colour(figure, "--ink-2")),
+        (chart) => isPoints(figure) && drawZero(chart, colour(figure, "--ink-3")),
+      ],
+      ready: [(chart) => addPoints(chart, rows, figure)],
     },
   };
 }
@@ -130,16 +157,17 @@ function barOptions(figure, rows) {
 
 // ---------- points that can be reached
 
-function pointElement(row) {
+function pointElement(row, figure) {
   const link = row.querySelector("th a");
   const point = document.createElement(link ? "a" : "span");
   point.className = "point";
   if (link) point.href = link.href;
   else point.setAttribute("role", "img");
   const { low, high, value, n } = row.dataset;
+  const format = formatOf(figure);
   const range = low ? `, ${format(Number(low))} to ${format(Number(high))}` : "";
   const name = (link ?? row.querySelector("th").firstChild).textContent;
-  const counted = row.closest("figure").dataset.unitName ?? "judged chats";
+  const counted = figure.dataset.counted || "judged chats";
   const below = row.dataset.below ? ", below baseline" : "";
   const words = `${name.trim()}: ${format(Number(value))}${range}, ${n} ${counted}${below}`;
   point.classList.toggle("below", Boolean(below));
@@ -149,8 +177,9 @@ function pointElement(row) {
   return point;
 }
 
-function addPoints(chart, rows) {
-  const points = rows.filter((row) => row.dataset.value !== "").map((row) => [row, pointElement(row)]);
+function addPoints(chart, rows, figure) {
+  const known = rows.filter((row) => row.dataset.value !== "");
+  const points = known.map((row) => [row, pointElement(row, figure)]);
   points.at(-1)?.[1].setAttribute("tabindex", "0");
   chart.over.append(...points.map(([, point]) => point));
   for (const [row, point] of points) {

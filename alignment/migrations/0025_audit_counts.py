@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0027_topic_prompt'),
+        ('alignment', '0024_topic_prompt'),
         ('evaluation', '0019_day_counts_of_earlier_runs'),
         ('labeling', '0020_what_gave_the_topic'),
     ]

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0028_audit_counts'),
+        ('alignment', '0025_audit_counts'),
         ('evaluation', '0020_anchor_chats'),
         ('labeling', '0020_what_gave_the_topic'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
