@@ -6,6 +6,7 @@ from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
 from alignment.exports import api as exports
+from alignment.issues import api as issues
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
@@ -142,6 +143,8 @@ urlpatterns = [
         misalignments.MisalignmentDetail.as_view(),
         name="api_misalignment",
     ),
+    path("issues/", issues.IssueListApi.as_view(), name="api_issues"),
+    path("issues/<int:issue_id>/", issues.IssueApi.as_view(), name="api_issue"),
     path("monitoring/", monitoring.Monitoring.as_view(), name="api_monitoring"),
     path(
         "monitoring/<str:criterion_key>/",

@@ -110,6 +110,8 @@ HELP: dict[str, tuple[str, str]] = {
     "alignment:run_flips": ("review-alignment", "run-against-run"),
     "monitoring:overview": ("production", "monitoring"),
     "monitoring:criterion": ("production", "monitoring"),
+    "issues:list": ("production", "issues"),
+    "issues:detail": ("production", "issues"),
     "alignment:export_page": ("reference/files", "exports"),
     "alignment:certificate_list": ("review-alignment", "certificates"),
     "alignment:certificate_detail": ("review-alignment", "certificates"),

@@ -31,4 +31,5 @@ urlpatterns = [
     path("", include("alignment.urls")),
     path("quality/", include("alignment.rater_quality.urls")),
     path("monitoring/", include("alignment.monitoring.urls")),
+    path("issues/", include("alignment.issues.urls")),
 ]

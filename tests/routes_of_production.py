@@ -1,6 +1,6 @@
 """Routes of the production half, as tests/routes.py has them for the rest of the site."""
 
-from tests.cases import LEADS, Case, get, post
+from tests.cases import AUTHORS, LEADS, LOOK, Case, get, post
 
 SAMPLE_PLAN = {
     "name": "Nightly",
@@ -14,6 +14,9 @@ SAMPLE_PLAN = {
     "overlap": 1,
 }
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
+
+ISSUE = {"revision": 0, "state": "acknowledged", "owner": "", "name": "No status", "note": ""}
+TO_SET = {"new_set": "Issue", "split": "dev", "chats": "5"}
 
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     # ---- topics of incoming chats
@@ -36,4 +39,15 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "api_sample_plan_resume": (post(LEADS, says=200),),
     "api_sample_preview": (get(LEADS),),
     "api_sample_nights": (get(LEADS),),
+    # ---- issues
+    "issues:list": (get(AUTHORS), get(AUTHORS, query={"state": "all", "owner": "nobody"})),
+    "issues:csv": LOOK,
+    "issues:panel": LOOK,
+    "issues:find": (post(LEADS, {"first": "2026-11-02", "last": "2026-11-08"}),),
+    "issues:detail": LOOK,
+    "issues:change": (post(AUTHORS, ISSUE),),
+    "issues:naming": (get(AUTHORS), post(AUTHORS, {"act": "cancel"}, says=200)),
+    "issues:send": (post(LEADS, TO_SET, act="set"), post(LEADS, act="webhook")),
+    "api_issues": (get(AUTHORS, query={"state": "all"}),),
+    "api_issue": (get(AUTHORS), Case(AUTHORS, "PATCH", {"revision": 0, "state": "ignored"})),
 }

@@ -48,6 +48,7 @@ from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
 from tests.factories.imports import stored_imports
+from tests.factories.issues import stored_issue
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
@@ -187,6 +188,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "proposal_id": _proposal(desk, users["author"]).pk,
         "certificate_id": stored_certificate(run, by=lead, split="dev").pk,
         "misalignment_id": row,
+        "issue_id": stored_issue(desk.criteria[0], chat, run, text=CANARY),
         "held_misalignment": held,
         "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,

@@ -15,6 +15,7 @@ class EventKind(models.TextChoices):
 
     VERDICTS = "verdicts.stored", "Verdicts of a chat were stored"
     RUN = "run.finished", "A run ended"
+    ISSUE = "issue.reported", "A lead reported an issue"
     TEST = "webhook.test", "Test"
 
 
