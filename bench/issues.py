@@ -1,40 +1,78 @@
-"""How long a week of 20,000 failing chats takes to cluster, and how much memory.
+"""A week with 20,000 failing chats: read, clustered, matched and stored by the worker."""
 
-.venv/bin/python -m bench.issues [TEXTS]
-"""
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
 
-import resource
-import sys
-import time
+from django.utils import timezone
 
-from alignment.issues.core.clusters import FailingText, Place, closest, clusters_of
+from alignment.issues.worker.scan import scan_open, scan_work
+from alignment.models.issues import IssueChat, IssueScan
+from bench import Figure, peak_mb, timed
+from evaluation.day_counts.services import days_recount
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import Chat, ChatSet, Topic
 from tests.factories.issue_texts import PROBLEMS, planted
+from tests.factories.issues import WEEK
+from tests.factories.rows import make_rubric
+from tests.factories.verdicts import make_judge
 
-LIMIT_SECONDS = 60.0
-GROUPS = 14
-
-
-def main(count: int = 20_000) -> int:
-    """Cluster generated rationales of one criterion, then of fourteen; exit 1 above the limit."""
-    noise = count // 4
-    rows = planted(dict.fromkeys(PROBLEMS, (count - noise) // len(PROBLEMS)), noise=noise, seed=1)
-    slowest = 0.0
-    for groups in (1, GROUPS):
-        texts = [FailingText(row.topic, row.text, number % groups) for number, row in enumerate(rows)]
-        start = time.perf_counter()
-        found = clusters_of(texts, key=b"bench")
-        taken = {member for one in found for member in one.members}
-        alone = [number for number in range(len(texts)) if number not in taken]
-        closest(texts, alone, {0: Place(0, found[0].centroid)}, key=b"bench")
-        seconds = time.perf_counter() - start
-        slowest = max(slowest, seconds)
-        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        sys.stdout.write(
-            f"{len(texts):,} texts, {groups} criteria: {seconds:.1f} s, {len(found)} clusters, "
-            f"{len(taken):,} texts in them, {megabytes:.0f} MB at most\n"
-        )
-    return int(slowest > LIMIT_SECONDS)
+CHATS, SECONDS, GROWTH_MB = 20_000, 60.0, 768.0
 
 
-if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2])))
+def figures() -> Iterator[Figure]:
+    """The first scan of a week, and the same week again; three quarters of the chats have six problems."""
+    stored_week()
+    before = peak_mb()
+    for name in ("first time", "again"):
+        scan = scan_open(WEEK)
+        spent = timed(lambda pk=scan.pk: scan_work(pk))  # type: ignore[misc]
+        yield Figure(f"issues of {CHATS:,} failing chats, {name}", spent.wall, SECONDS, "s")
+    yield Figure("peak memory of both", peak_mb() - before, GROWTH_MB, "MB more")
+    scan = IssueScan.objects.get()
+    found = IssueChat.objects.count()
+    if scan.state != "done" or not 0.6 * CHATS < found < 0.85 * CHATS:
+        raise RuntimeError(f"scan {scan.state}, {found} chats in issues")
+
+
+def stored_week() -> None:
+    """A finished run over a sample, each chat with a failing verdict."""
+    rubric = make_rubric("polite")
+    judge, criterion = make_judge(rubric), rubric.criteria.get()
+    rows = planted(dict.fromkeys(PROBLEMS, CHATS // 8), noise=CHATS - 6 * (CHATS // 8), seed=1)
+    topics = {key: Topic.objects.create(key=key, name=key) for key in {row.topic for row in rows}}
+    at = datetime.combine(WEEK + timedelta(days=1), time(12), UTC)
+    said = [{"n": 1, "role": "user", "content": "Where is my order?"}]
+    chats = Chat.objects.bulk_create(
+        (
+            Chat(
+                external_id=f"c{number}",
+                topic=topics[row.topic],
+                started_at=at,
+                messages=said,
+                content_hash=f"{number:064}",
+                message_count=1,
+                char_count=18,
+            )
+            for number, row in enumerate(rows)
+        ),
+        batch_size=1_000,
+    )
+    chat_set = ChatSet.objects.create(name="week", kind=ChatSet.Kind.SAMPLE, rubric=rubric)
+    run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=timezone.now())
+    RunChat.objects.bulk_create((RunChat(run=run, chat=chat) for chat in chats), batch_size=1_000)
+    Verdict.objects.bulk_create(
+        (
+            Verdict(
+                run=run,
+                chat=chat,
+                criterion=criterion,
+                state="read",
+                value=False,
+                rationale=row.text,
+                stored_at=timezone.now(),
+            )
+            for chat, row in zip(chats, rows, strict=True)
+        ),
+        batch_size=1_000,
+    )
+    days_recount(run.pk)
