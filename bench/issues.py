@@ -1,6 +1,6 @@
 """A week with 20,000 failing chats: read, clustered, matched and stored by the worker."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from django.utils import timezone
@@ -9,8 +9,10 @@ from alignment.issues.worker.scan import scan_open, scan_work
 from alignment.models.issues import IssueChat, IssueScan
 from bench import Figure, peak_mb, timed
 from evaluation.day_counts.services import days_recount
+from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet, Topic
+from labeling.models.rubric import Rubric
 from tests.factories.issue_texts import PROBLEMS, planted
 from tests.factories.issues import WEEK
 from tests.factories.rows import make_rubric
@@ -37,7 +39,7 @@ def figures() -> Iterator[Figure]:
 def stored_week() -> None:
     """A finished run over a sample, each chat with a failing verdict."""
     rubric = make_rubric("polite")
-    judge, criterion = make_judge(rubric), rubric.criteria.get()
+    judge = make_judge(rubric)
     rows = planted(dict.fromkeys(PROBLEMS, CHATS // 8), noise=CHATS - 6 * (CHATS // 8), seed=1)
     topics = {key: Topic.objects.create(key=key, name=key) for key in {row.topic for row in rows}}
     at = datetime.combine(WEEK + timedelta(days=1), time(12), UTC)
@@ -57,6 +59,11 @@ def stored_week() -> None:
         ),
         batch_size=1_000,
     )
+    _judged(judge, rubric, chats, [row.text for row in rows])
+
+
+def _judged(judge: Judge, rubric: Rubric, chats: Sequence[Chat], texts: Sequence[str]) -> None:
+    criterion = rubric.criteria.get()
     chat_set = ChatSet.objects.create(name="week", kind=ChatSet.Kind.SAMPLE, rubric=rubric)
     run = Run.objects.create(judge=judge, chat_set=chat_set, state="done", finished_at=timezone.now())
     RunChat.objects.bulk_create((RunChat(run=run, chat=chat) for chat in chats), batch_size=1_000)
@@ -68,10 +75,10 @@ def stored_week() -> None:
                 criterion=criterion,
                 state="read",
                 value=False,
-                rationale=row.text,
+                rationale=text,
                 stored_at=timezone.now(),
             )
-            for chat, row in zip(chats, rows, strict=True)
+            for chat, text in zip(chats, texts, strict=True)
         ),
         batch_size=1_000,
     )

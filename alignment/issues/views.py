@@ -33,7 +33,7 @@ from alignment.issues.services import (
     naming_start,
     scan_request,
 )
-from alignment.models.issues import Issue
+from alignment.models.issues import Issue, IssueNaming
 from common.access import permission_or_404
 from common.downloads import table_file
 from common.problems import FieldProblem, InputProblem
@@ -159,6 +159,8 @@ def naming(request: HttpRequest, issue_id: int) -> HttpResponse:
     context: dict[str, Any] = {"issue": row, "naming": newest, "problem": problem}
     if not (newest and newest.is_open):
         context |= _offer(row, _user(request))
+        again = newest is not None and newest.state == IssueNaming.State.DONE and "estimate" in context
+        context["act"] = "again" if again and context["estimate"].answered else "start"
     return render(request, "alignment/issues/_naming.html", context)
 
 

@@ -62,6 +62,11 @@ class IssueRow:
     back_after: int
 
     @property
+    def trend_in_words(self) -> str:
+        """The chats by week, for those who do not see the sparkline."""
+        return ", ".join(f"{one.week.day} {one.week:%b}: {one.chats}" for one in self.trend)
+
+    @property
     def change(self) -> str:
         """The change since the week before, with a sign."""
         return f"{self.chats - self.before:+d}".replace("-", "−") if self.trend else ""
