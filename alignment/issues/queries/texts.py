@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, OuterRef, Q
 
 from alignment.issues.core.clusters import LONGEST_TEXT, FailingText
-from alignment.monitoring.queries.judged import chats_of_days, window_of
+from alignment.monitoring.queries.judged import Window, chats_of_days, window_of
 from evaluation.models.day_counts import DayScore
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
@@ -48,12 +49,17 @@ def monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
 
+def _window() -> Window | None:
+    """The newest weeks of production. NB: nobody's window, because curated sets count for leads alone."""
+    return window_of("week", WEEKS_BACK, user=AnonymousUser())
+
+
 def weeks_judged() -> dict[date, list[int]]:
     """Return the finished runs that judged chats of each of the newest weeks; a few queries.
 
-    These are the runs that the monitoring pages count: over samples, else over any set.
+    These are the runs over samples of production that the monitoring pages count.
     """
-    window = window_of("week", WEEKS_BACK)
+    window = _window()
     if window is None:
         return {}
     rows = DayScore.objects.filter(window.counted, day__range=(window.first, window.last)).order_by()
@@ -65,7 +71,7 @@ def weeks_judged() -> dict[date, list[int]]:
 
 def runs_of_week(week: date) -> list[int]:
     """Return the finished runs that judged chats of this week."""
-    window = window_of("week", WEEKS_BACK)
+    window = _window()
     if window is None:
         return []
     days = (week, week + timedelta(days=6))

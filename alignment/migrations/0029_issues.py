@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0023_workspace_archives'),
+        ('alignment', '0028_audit_counts'),
         ('evaluation', '0019_day_counts_of_earlier_runs'),
         ('labeling', '0019_sample_plans'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
