@@ -140,7 +140,6 @@ def make_world() -> World:
         "foreign_assignment": foreign.pk,
         "run_id": run.pk,
         "paused_run": paused.pk,
-        "issue_id": stored_issue(desk.criteria[0], desk.chats[1], run, text=CANARY),
         **_prompt_work(desk, run, lead),
         "holdout_chat": _holdout(desk),
         "train_chat": _training(desk),
@@ -165,6 +164,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
         **_webhook(),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
+        "issue_id": stored_issue(desk.criteria[0], desk.chats[1], run, text=CANARY),
         "running_test": _going(desk, run, lead),
     }
 
