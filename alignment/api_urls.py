@@ -8,6 +8,7 @@ from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
 from alignment.experiments import api as experiments
 from alignment.exports import api as exports
+from alignment.issues import api as issues
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
@@ -154,6 +155,8 @@ urlpatterns = [
     path("alerts/<int:alert_id>/snooze/", alerts.AlertSnooze.as_view(), name="api_alert_snooze"),
     path("alerts/<int:alert_id>/mute/", alerts.AlertMuted.as_view(), name="api_alert_mute"),
     path("alerts/<int:alert_id>/unmute/", alerts.AlertUnmuted.as_view(), name="api_alert_unmute"),
+    path("issues/", issues.IssueListApi.as_view(), name="api_issues"),
+    path("issues/<int:issue_id>/", issues.IssueApi.as_view(), name="api_issue"),
     path("monitoring/", monitoring.Monitoring.as_view(), name="api_monitoring"),
     path(
         "monitoring/<str:criterion_key>/",

@@ -9,6 +9,8 @@ from alignment.alerts.services.evaluation import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.experiments.worker import COUNT, count_work, experiments_sweep
+from alignment.issues.worker.naming import NAME, naming_work, namings_sweep
+from alignment.issues.worker.scan import FIND, issues_work, scan_work, scans_sweep
 from alignment.misalignments.worker import disagreements_sweep
 from alignment.monitoring.services import audits_work
 from alignment.nightly_labels.services import night_jobs_work
@@ -46,6 +48,8 @@ SWEEPS = (
     regressions_sweep,
     suggestions_sweep,
     drafts_sweep,
+    namings_sweep,
+    scans_sweep,
     trainings_sweep,
     disagreements_sweep,
     reports_sweep,
@@ -72,12 +76,12 @@ def sweep() -> None:
 
 
 # At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
-NIGHTLY = (nights_work, night_jobs_work, audits_work, alerts_work)
+NIGHTLY = (nights_work, night_jobs_work, audits_work, alerts_work, issues_work)
 
 
 @shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
 def nightly() -> None:
-    """Sample due days, start their judges, open raters' jobs, count labels, evaluate the nights."""
+    """Sample due days, start their judges, open raters' jobs, count labels, raise alerts, find issues."""
     for part in NIGHTLY:
         try:
             part()
@@ -101,6 +105,18 @@ def draft_definition(draft_id: int) -> None:
 def give_topics(row_id: int) -> None:
     """Give topics to chats for one time slice; a second message finds nothing to do."""
     topics_work(row_id)
+
+
+@row_task(name=FIND)  # type: ignore[untyped-decorator]  # celery has no types
+def find_issues(scan_id: int) -> None:
+    """Cluster one week's failing chats; a second message for it finds nothing to do."""
+    scan_work(scan_id)
+
+
+@row_task(name=NAME)  # type: ignore[untyped-decorator]  # celery has no types
+def name_issue(naming_id: int) -> None:
+    """Ask for the name of one issue; a second message for it finds nothing to do."""
+    naming_work(naming_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types

@@ -116,6 +116,8 @@ HELP: dict[str, tuple[str, str]] = {
     "experiments:list": ("production", "experiments"),
     "experiments:detail": ("production", "experiments"),
     "experiments:settings": ("production", "experiments"),
+    "issues:list": ("production", "issues"),
+    "issues:detail": ("production", "issues"),
     "alignment:export_page": ("reference/files", "exports"),
     "alignment:certificate_list": ("review-alignment", "certificates"),
     "alignment:certificate_detail": ("review-alignment", "certificates"),

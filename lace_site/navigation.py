@@ -113,7 +113,12 @@ ENTRIES: Entries = (
         ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
-    ("Monitoring", "monitoring:overview", "labeling.see_judge", ("monitoring:", "alerts:", "experiments:")),
+    (
+        "Monitoring",
+        "monitoring:overview",
+        "labeling.see_judge",
+        ("monitoring:", "alerts:", "experiments:", "issues:"),
+    ),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.
@@ -129,6 +134,7 @@ MORE_PAGES = (
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
     ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),
+    ("Issues", "issues:list", "labeling.see_judge"),
     ("Certificates", "alignment:certificate_list", "labeling.see_judge"),
     ("Import a file", "labeling:import_new", "labeling.manage_labeling"),
     ("Incoming chats", "labeling:workspace_chats", "labeling.manage_labeling"),

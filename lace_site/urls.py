@@ -33,4 +33,5 @@ urlpatterns = [
     path("monitoring/", include("alignment.monitoring.urls")),
     path("alerts/", include("alignment.alerts.urls")),
     path("experiments/", include("alignment.experiments.urls")),
+    path("issues/", include("alignment.issues.urls")),
 ]

@@ -30,6 +30,9 @@ THRESHOLDS = {
 API_SAMPLE_PLAN = {"name": "Nightly", "rubric": "Test rubric", "profile": "CANARY-nightly", "chats": 5}
 EXPERIMENT = {"control": "CANARY-b", "share_0": "50", "share_1": "50", "alpha": "0.05"}
 
+ISSUE = {"revision": 0, "state": "acknowledged", "owner": "", "name": "No status", "note": ""}
+TO_SET = {"new_set": "Issue", "split": "dev", "chats": "5"}
+
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     # ---- topics of incoming chats
     "alignment:topic_prompt": (get(LEADS), post(LEADS, {"topics": "a: first\nb: second"})),
@@ -81,4 +84,15 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "api_experiment": (get(AUTHORS), Case(LEADS, "PATCH", {"alpha": 0.1})),
     "api_experiment_metrics": (get(AUTHORS), get(AUTHORS, query={"cursor": "0", "page_size": 5})),
     "api_experiment_export": (get(AUTHORS, form="csv"),),
+    # ---- issues
+    "issues:list": (get(AUTHORS), get(AUTHORS, query={"state": "all", "owner": "nobody"})),
+    "issues:csv": LOOK,
+    "issues:panel": LOOK,
+    "issues:find": (post(LEADS, {"first": "2026-11-02", "last": "2026-11-08"}),),
+    "issues:detail": LOOK,
+    "issues:change": (post(AUTHORS, ISSUE),),
+    "issues:naming": (get(AUTHORS), post(AUTHORS, {"act": "cancel"}, says=200)),
+    "issues:send": (post(LEADS, TO_SET, act="set"), post(LEADS, act="webhook")),
+    "api_issues": (get(AUTHORS, query={"state": "all"}),),
+    "api_issue": (get(AUTHORS), Case(AUTHORS, "PATCH", {"revision": 0, "state": "ignored"})),
 }

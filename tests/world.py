@@ -50,6 +50,7 @@ from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
 from tests.factories.experiments import stored_experiment
 from tests.factories.imports import stored_imports
+from tests.factories.issues import stored_issue
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
@@ -167,6 +168,7 @@ def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
         **stored_experiment(run, desk.chats, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
+        "issue_id": stored_issue(desk.criteria[0], desk.chats[1], run, text=CANARY),
         "running_test": _going(desk, run, lead),
     }
 

@@ -143,6 +143,7 @@ TABLES: tuple[Table, ...] = (
     Table("alignment.Report", rows=_shared_reports),
     Table("alignment.Certificate"),
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),
+    *map(Table, ("alignment.Issue", "alignment.IssueWeek", "alignment.IssueChat")),
     *map(Table, ("alignment.MisalignmentCount", "alignment.PinnedChat", "alignment.RedesignProposal")),
     *map(Table, ("alignment.Policy", "alignment.RegressionTest", "alignment.ReleaseRequest")),
     *map(Table, ("alignment.AuditNight", "alignment.AuditCount", "alignment.HoldoutOpening")),
@@ -193,6 +194,8 @@ LEFT_OUT: Mapping[str, str] = {
     "evaluation.WorkerLease": _WORK,
     "evaluation.WorkerHeartbeat": _WORK,
     "alignment.ReportRefresh": _WORK,
+    "alignment.IssueScan": _WORK,
+    "alignment.IssueNaming": _WORK,
     "alignment.BaselineTraining": _WORK,
     "alignment.WorkspaceArchive": _WORK,
 }

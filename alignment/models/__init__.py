@@ -6,6 +6,7 @@ from alignment.models import audits as audits
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates
 from alignment.models import experiments as experiments
+from alignment.models import issues as issues
 from alignment.models import misalignments as misalignments
 from alignment.models import pins as pins
 from alignment.models import regressions as regressions

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from alignment.archive.worker import archive_path
+from alignment.issues.worker.retention import issue_texts_delete
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.misalignments import Misalignment, TriageChange
 from alignment.models.suggestions import Suggestion
@@ -230,6 +231,10 @@ def _delete_answers(plan: RetentionPlan) -> None:
     answered.update(response="")
 
 
+def _delete_issues(plan: RetentionPlan) -> None:
+    _delete_comments("issue", issue_texts_delete(chats=plan.chats, instead=DELETED, blocks=BLOCKS))
+
+
 def _delete_imports(plan: RetentionPlan) -> None:
     import_texts_delete(DataImport.objects.filter(pk__in=_of("import_file", plan)))
 
@@ -243,6 +248,7 @@ DELETIONS: Mapping[str, Callable[[RetentionPlan], None]] = {
     "rater_note": _delete_notes,
     "example": _delete_examples,
     "disagreement": _delete_disagreements,
+    "issue": _delete_issues,
     "import_file": _delete_imports,
     "outbox_event": _delete_answers,
 }

@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='outboxevent',
             name='kind',
-            field=models.CharField(choices=[('verdicts.stored', 'Verdicts of a chat were stored'), ('run.finished', 'A run ended'), ('alert.raised', 'An alert was raised, or its cause was named'), ('alert.ended', 'An alert ended'), ('webhook.test', 'Test')], max_length=40),
+            field=models.CharField(choices=[('verdicts.stored', 'Verdicts of a chat were stored'), ('run.finished', 'A run ended'), ('alert.raised', 'An alert was raised, or its cause was named'), ('alert.ended', 'An alert ended'), ('issue.reported', 'A lead reported an issue'), ('webhook.test', 'Test')], max_length=40),
         ),
         migrations.AlterField(
             model_name='run',

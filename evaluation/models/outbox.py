@@ -17,6 +17,7 @@ class EventKind(models.TextChoices):
     RUN = "run.finished", "A run ended"
     ALERT_RAISED = "alert.raised", "An alert was raised, or its cause was named"
     ALERT_ENDED = "alert.ended", "An alert ended"
+    ISSUE = "issue.reported", "A lead reported an issue"
     TEST = "webhook.test", "Test"
 
 

@@ -37,6 +37,7 @@ COPIES = {
         CopyKind("rater_note", "text", "kind, times"),
         CopyKind("example", "chat and rationale", "value, position in the prompt"),
         CopyKind("disagreement", "note", "cause, state, owner"),
+        CopyKind("issue", "terms, names made from texts, note", "counts, state, owner, weeks"),
         CopyKind("report", "quoted chats", "every figure"),
         CopyKind("outbox_event", "what its receiver answered", "ids, verdicts, kind, times"),
         CopyKind("batch_file", "file", "id, counts, times", shared=True),

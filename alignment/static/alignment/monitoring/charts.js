@@ -142,7 +142,9 @@ function barOptions(figure, rows) {
   const shown = days && [seconds(figure.dataset.from) - DAY, seconds(figure.dataset.to) + DAY];
   const most = Math.max(...rows.map((row) => number(row.dataset.value)), 0) || 1;
   const money = (value) => `${unit}${value < 1 ? value.toFixed(2) : Math.round(value)}`;
-  const y = (value) => (unit ? money(value) : `${Math.round(100 * value)}%`);
+  const whole = (value) => (Number.isInteger(value) ? `${value}` : "");
+  const share = (value) => `${Math.round(100 * value)}%`;
+  const y = unit === "chats" ? whole : unit ? money : share;
   const labels = (_, all) => all.map((at) => rows[at]?.dataset.label ?? "");
   const paths = uPlot.paths.bars({ size: [0.7, 28], align: days ? 0 : 1 });
   return {
