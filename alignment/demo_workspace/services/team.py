@@ -128,10 +128,10 @@ def jobs_ensure(team: Team, *, lead: User) -> None:
         by=lead,
     )
     first = cast(LabelingJob, job.calibration)
-    _submit(first, people)
+    slots_submit(first, people)
     job_start(job=job, by=lead)
     job_close(job=first, by=lead)
-    _submit(job, people)
+    slots_submit(job, people)
     _skip(job, team)
 
 
@@ -154,7 +154,7 @@ def _sets(team: Team) -> dict[str, ChatSet]:
     return sets
 
 
-def _submit(job: LabelingJob, people: Iterable[Rater]) -> None:
+def slots_submit(job: LabelingJob, people: Iterable[Rater]) -> None:
     """Turn the job's open slots into finished ones of the raters who labelled, with their times."""
     opened = job.assignments.filter(state=Assignment.State.OPEN).order_by("position", "slot")
     first = {row.chat_id: row for row in reversed(opened)}
