@@ -26,6 +26,7 @@ from evaluation.models.runs import Run
 from evaluation.nightly.services import JudgeChoice, night_choice, night_store, nightly_plan_save
 from evaluation.runs.services.runs import run_plan
 from labeling.ingest.services.chats import chats_ingest
+from labeling.jobs.services import job_close
 from labeling.models.chats import Chat
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import Rater, User
@@ -41,6 +42,8 @@ RECIPE = JudgeSpec("direct", grouping="rubric")
 SENT, SAMPLED, OPENED, LABELLED = time(23, 15), time(2, 4), time(2, 20), time(9, 10)
 # The raters have not come to the newest samples yet.
 NIGHTS_UNLABELLED = 2
+# The lead has closed the jobs of earlier nights.
+NIGHTS_OPEN = 4
 
 
 @dataclass(slots=True)
@@ -161,8 +164,10 @@ def _label(show: Production, jobs: Sequence[tuple[date, LabelingJob]]) -> None:
         return
     with jsonl(list(_labels(show, jobs)), name="audit_labels.jsonl") as path:
         labels_import(path=path, source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)
-    for _, job in jobs:
+    for day, job in jobs:
         slots_submit(job, list(job.raters.order_by("name")))
+        if day <= show.last - timedelta(days=NIGHTS_OPEN):
+            job_close(job=job, by=show.lead)
 
 
 def _labels(show: Production, jobs: Sequence[tuple[date, LabelingJob]]) -> Iterator[dict[str, Any]]:

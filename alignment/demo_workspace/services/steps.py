@@ -86,7 +86,8 @@ class Demo:
             Step("labels of five invented raters", 88, partial(team.labels_ensure, self.team)),
             Step("calibration, jobs and gold", 87.9, partial(team.jobs_ensure, self.team, lead=lead)),
             Step("decisions of the lead", 87, partial(team.decisions_ensure, self.team, lead=lead)),
-            Step("notes and accounts of the raters", 86.9, self._notes),
+            Step("accounts of the raters", 86.9, self._accounts),
+            Step("notes of the raters", 5.6, partial(team.notes_ensure, self.team, lead=lead)),
         ]
 
     def judging(self) -> list[Step]:
@@ -112,7 +113,7 @@ class Demo:
             *self._production(),
             Step("a release that waits for the lead", 2, self._asked),
             Step("an untested draft", 1.5, draft_ensure),
-            Step("triage of this week", 1, partial(history.triage_ensure, people=people, count=12, every=3)),
+            Step("triage of this week", 1, partial(history.triage_ensure, people=people, count=24, every=3)),
         ]
 
     def _production(self) -> list[Step]:
@@ -129,8 +130,7 @@ class Demo:
         chat_set = demo_ensure(first_day=self.first_day, lead=self.lead)
         labelling_ensure(chat_set=chat_set, rater=rater_for(user=self.rater), lead=self.lead)
 
-    def _notes(self) -> None:
-        team.notes_ensure(self.team, lead=self.lead)
+    def _accounts(self) -> None:
         accounts = {rater.name: rater.account for rater in self.team.raters}
         raters_ensure(password=self.password, accounts=accounts)
 
@@ -151,6 +151,7 @@ class Demo:
     def _nightly(self) -> None:
         run = production.nightly_judge_run(self.lead)
         history.report_ensure(run)
+        history.triage_ensure(people=self.people, count=12, every=4)
         with contextlib.suppress(InputProblem):  # too few labels in a smaller demo
             history.certificate_ensure(run, by=self.lead)
 

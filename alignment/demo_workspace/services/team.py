@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from django.db import transaction
 from django.db.models import Max, Min, OuterRef, Subquery
+from django.utils import timezone
 
 from alignment.demo_workspace.core.compose import ComposedChat, Truth, passes_when
 from alignment.demo_workspace.core.raters import InventedRater, labels_composed, raters_read
@@ -236,7 +237,7 @@ def notes_ensure(team: Team, *, lead: User) -> None:
         found = label.select_related("rater", "chat").order_by("pk")[10 + number]
         settled: dict[str, Any] = {}
         if number < NOTES_SETTLED:
-            settled = {"settled_by": lead, "settled_at": found.given_at + timedelta(days=2)}
+            settled = {"settled_by": lead, "settled_at": timezone.now() + timedelta(hours=20 + number)}
         RaterNote.objects.get_or_create(
             rater=found.rater,
             client_id=uuid.uuid5(_NAMESPACE, f"{SUPPORT} note {number}"),
