@@ -149,6 +149,8 @@ def week_ensure(show: Production, week: int) -> None:
             chats_ingest(rows=rows, source=show.settings["source"], origin=Chat.Origin.DEMO)
         with clock(moment(day + timedelta(days=1), SAMPLED)):
             draw = draw_night(plan=plan, day=day, spreads={}, seed=show.seed(day))
+            if draw.chat_set is None:
+                continue
             run = run_plan(chat_set=draw.chat_set, judge=judge, run=night_choice(draw, chosen), by=show.lead)
             night_store(draw, run=run)
             run_simulate(run, answers=answers)

@@ -145,9 +145,17 @@ class _Calls:
         used = []
         for one, call in self._sent:
             request, outcome = one.ask.request, one.outcome
-            counted = prefixes.setdefault(request.at, Prefixes()).add(request.messages)
-            tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
-            used.append((one, CallUsed(call.call_id, False, *(count or 0 for count in tokens), *counted)))
+            characters, repeated = prefixes.setdefault(request.at, Prefixes()).add(request.messages)
+            stored = CallUsed(
+                call.call_id,
+                reused=False,
+                prompt_tokens=outcome.prompt_tokens or 0,
+                cached_tokens=outcome.cached_tokens or 0,
+                completion_tokens=outcome.completion_tokens or 0,
+                prompt_chars=characters,
+                repeated_chars=repeated,
+            )
+            used.append((one, stored))
         return used
 
     def _cost(self, one: _Asked) -> Decimal | None:

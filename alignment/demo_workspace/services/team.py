@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.db import transaction
-from django.db.models import Max, Min, OuterRef, Subquery
+from django.db.models import F, Max, Min, OuterRef, Subquery
 from django.utils import timezone
 
 from alignment.demo_workspace.core.compose import ComposedChat, Truth, passes_when
@@ -20,7 +20,7 @@ from alignment.demo_workspace.services.demo_workspace import DEMO, jsonl, moved,
 from labeling.adjudication.services import adjudication_decide, adjudications_import
 from labeling.chats.services.chats import chats_import
 from labeling.jobs.services import job_close, job_open, job_start
-from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
@@ -75,12 +75,16 @@ def team(*, first_day: datetime, count: int | None) -> Team:
 
 @transaction.atomic
 def chats_ensure(team: Team) -> ChatSet:
-    """Import the composed chats, in one set with the hand-written ones."""
+    """Import the composed chats, in one set with the hand-written ones, and name their topics."""
     about: dict[str, Any] = {"set_name": SUPPORT, "rubric_name": rubric_name(), "origin": Chat.Origin.DEMO}
     with moved(DEMO / "chats.jsonl", team.first_day) as path:
         chats_import(path=path, **about)
     with jsonl([chat.as_line() for chat in team.chats], name="support_chats.jsonl") as path:
         chats_import(path=path, **about)
+    topics = list(Topic.objects.filter(name=F("key")))
+    for topic in topics:
+        topic.name = topic.key.replace("_", " ").capitalize()
+    Topic.objects.bulk_update(topics, ["name"])
     return ChatSet.objects.select_related("rubric").get(name=SUPPORT)
 
 

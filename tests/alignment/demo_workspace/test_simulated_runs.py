@@ -109,7 +109,7 @@ def test_a_model_that_changed_answers_otherwise_on_its_criterion_alone(chat_set:
     run_simulate(after, answers=demo_answers().drifted(key, miss=1.0, alarm=1.0))
     differs = {
         criterion
-        for (chat, criterion, value) in left(before.verdicts, "chat", "criterion__key", "value")
-        if (chat, criterion, value) not in left(after.verdicts, "chat", "criterion__key", "value")
+        for (chat, criterion, value) in left(before.verdicts.all(), "chat", "criterion__key", "value")
+        if (chat, criterion, value) not in left(after.verdicts.all(), "chat", "criterion__key", "value")
     }
     assert differs == {key}
