@@ -23,6 +23,7 @@ from alignment.demo_workspace.services.labelling import labelling_ensure
 from alignment.demo_workspace.services.production import Production
 from alignment.demo_workspace.services.team import Team
 from alignment.models.regressions import RegressionTest
+from alignment.monitoring.services import audits_work
 from common.problems import InputProblem
 from evaluation.models.runs import Run
 from labeling.models.people import AuditEvent, User, Workspace
@@ -124,7 +125,7 @@ class Demo:
         for week in range(1, WEEKS + 1):
             ago = (today - show.ends(week)) / DAY
             steps.append(Step(f"production, week {week}", ago, partial(production.week_ensure, show, week)))
-        return steps
+        return [*steps, Step("labels of the random audit, counted", ago, audits_work)]
 
     def _written(self) -> None:
         chat_set = demo_ensure(first_day=self.first_day, lead=self.lead)

@@ -15,6 +15,7 @@ from alignment.demo_workspace.queries import production, production_settings
 from alignment.demo_workspace.services import production as produced
 from alignment.demo_workspace.services.demo_workspace import demo_begin, people_ensure
 from alignment.demo_workspace.services.steps import Demo, steps_run
+from alignment.models.audits import AuditNight
 from alignment.nightly_labels.services import night_jobs_work
 from evaluation.day_counts.queries import is_exact
 from evaluation.models.nightly import NightlyRun
@@ -27,7 +28,12 @@ from labeling.models.sampling import SampledChat, SampleDraw, SamplePlan
 SETTINGS = production_settings()
 # Chats of the small demo of these tests: enough for three a day of the first and of the last two weeks.
 SMALL, FEW_WEEKS = 15, (1, 7, 8)
-STEPS = ("a judge for every night", "a sample plan", *(f"production, week {week}" for week in FEW_WEEKS))
+STEPS = (
+    "a judge for every night",
+    "a sample plan",
+    *(f"production, week {week}" for week in FEW_WEEKS),
+    "labels of the random audit, counted",
+)
 
 
 # ---------- composed ----------
@@ -165,6 +171,12 @@ def test_raters_have_labelled_the_audit_share_but_not_the_newest_nights(small: D
     assert (
         submitted.count() == Label.objects.filter(assignment__in=submitted).values("chat").distinct().count()
     )
+
+
+def test_the_random_audit_of_each_labelled_night_is_counted(small: Demo) -> None:
+    counted = AuditNight.objects.values_list("draw", flat=True)
+    labelled = SampledChat.objects.filter(label_source="audit", chat__in=Label.objects.values("chat"))
+    assert set(counted) >= set(labelled.values_list("draw", flat=True))
 
 
 def test_the_nightly_judge_is_the_one_whose_errors_the_labelled_chats_show(small: Demo) -> None:
