@@ -1,6 +1,5 @@
 """The steps that build the demo, each with its day in the demo's history."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -153,8 +152,6 @@ class Demo:
         run = production.nightly_judge_run(self.lead)
         history.report_ensure(run)
         history.triage_ensure(people=self.people, count=12, every=4)
-        with contextlib.suppress(InputProblem):  # too few labels in a smaller demo
-            history.certificate_ensure(run, by=self.lead)
 
     def _released(self, criterion: str, version: int) -> None:
         test = history.test_ensure(criterion, version, "holdout", by=self.author)
