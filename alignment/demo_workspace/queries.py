@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from alignment.demo_workspace.core.compose import GOOD, ComposedChat, Truth, chats_composed, passes_when
+from alignment.demo_workspace.core.production import ProductionChat, production_composed
 from alignment.demo_workspace.core.scenes import scenes_read
 from evaluation.core.hashing import text_hash
 from evaluation.core.transcript_fencing import render_message
@@ -41,7 +42,15 @@ class DemoAnswers:
 
     def case(self, transcript: str) -> Case | None:
         """Return what is true of a chat; None for a chat that is not the demo's."""
-        return self._cases.get(text_hash(transcript))
+        address = text_hash(transcript)
+        return self._cases.get(address) or production_cases().get(address)
+
+    def drifted(self, criterion: str, **rates: float) -> "DemoAnswers":
+        """Return the answers of the same judge once its model has changed: other errors on a criterion."""
+        versions = self._settings["versions"]
+        changed = [version | rates for version in versions[criterion]]
+        settings = {**self._settings, "versions": {**versions, criterion: changed}}
+        return DemoAnswers(self._cases, settings, self.phrases)
 
     def errors(self, key: str, prompt: str) -> Errors | None:
         """Return the rates of the newest version whose rule stands in the prompt."""
@@ -74,6 +83,27 @@ def demo_answers() -> DemoAnswers:
     cases = {address: Case(address, answers, evidence) for address, answers, evidence in known}
     settings, phrases = (_json(f"judge/{name}.json") for name in ("error_rates", "phrases"))
     return DemoAnswers(cases, settings, phrases)
+
+
+@cache
+def production() -> list[list[ProductionChat]]:
+    """Return the chats of production by day: nothing about them depends on today."""
+    return production_composed(scenes_read(FOLDER / "scenes"), production_settings())
+
+
+def production_settings() -> dict[str, Any]:
+    """Return `production.json`."""
+    return cast("dict[str, Any]", _json("production.json"))
+
+
+@cache
+def production_cases() -> dict[str, Case]:
+    """Return what is true of the chats of production, by the hash of their transcripts."""
+    cases = {}
+    for chat in (chat for day in production() for chat in day):
+        address = _address({"role": role, "content": text} for role, text in chat.talk.messages)
+        cases[address] = Case(address, chat.talk.truth, chat.talk.evidence)
+    return cases
 
 
 def written_chats() -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.apps.registry import Apps
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from common.jsonl import in_batches
@@ -71,11 +72,14 @@ def chat_places(
     chats: Any = models.get_model("labeling", "Chat")
     rows = chats.objects.filter(pk__in=chat_ids).order_by()
     found = rows.values_list(
-        *("pk", "started_at", "created_at", "topic_id", "experiment", "variant", f"metadata__{BOT_VERSION}")
+        *("pk", "started_at", "created_at", "topic_id", "experiment", "variant", f"metadata__{BOT_VERSION}"),
+        KT(f"metadata__{BOT_VERSION}"),
     )
     return {
-        pk: Place(sampled or _day(started_at or created_at), topic, _version(version), experiment, variant)
-        for pk, started_at, created_at, topic, experiment, variant, version in found
+        pk: Place(
+            sampled or _day(started_at or created_at), topic, _version(version, text), experiment, variant
+        )
+        for pk, started_at, created_at, topic, experiment, variant, version, text in found
     }
 
 
@@ -83,9 +87,12 @@ def _day(moment: datetime) -> date:
     return timezone.localdate(moment)
 
 
-def _version(value: Any) -> str:
-    """The bot's version as text; metadata may hold anything there."""
-    return str(value)[:80] if isinstance(value, str | int | float) else ""
+def _version(value: Any, text: Any) -> str:
+    """The bot's version as it was sent; metadata may hold anything there.
+
+    NB: SQLite returns the value of "2.10" as the number 2.1.
+    """
+    return str(text)[:80] if isinstance(value, str | int | float) else ""
 
 
 def chats_answers(rows: Iterable[tuple[int, int, str, bool | None]]) -> Iterator[ChatAnswers]:

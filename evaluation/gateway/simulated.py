@@ -127,18 +127,23 @@ class SimulatedClient:
         if path != _COMPLETIONS:
             return Outcome(kind="bad_request", status=400, error="the simulated judge only judges chats")
         system, user = (str(message["content"]) for message in body["messages"][:2])
-        text = answer_text(system=system, user=user, answers=self._answers)
-        prompt, completion = _tokens(system) + _tokens(user), _tokens(text)
-        return Outcome(
-            kind="answered",
-            status=200,
-            text=text,
-            finish_reason="stop",
-            prompt_tokens=prompt,
-            cached_tokens=round(_tokens(system) * _CACHED_SHARE),
-            completion_tokens=completion,
-            latency_ms=500 + 8 * completion + round(700 * _share("latency", text[:200], prompt)),
-        )
+        return simulated_outcome(system=system, user=user, answers=self._answers)
+
+
+def simulated_outcome(*, system: str, user: str, answers: Answers) -> Outcome:
+    """Return the simulated judge's answer with invented tokens and latency."""
+    text = answer_text(system=system, user=user, answers=answers)
+    prompt, completion = _tokens(system) + _tokens(user), _tokens(text)
+    return Outcome(
+        kind="answered",
+        status=200,
+        text=text,
+        finish_reason="stop",
+        prompt_tokens=prompt,
+        cached_tokens=round(_tokens(system) * _CACHED_SHARE),
+        completion_tokens=completion,
+        latency_ms=500 + 8 * completion + round(700 * _share("latency", text[:200], prompt)),
+    )
 
 
 def answer_text(*, system: str, user: str, answers: Answers) -> str:

@@ -135,24 +135,41 @@ def _start(draw: SampleDraw) -> NightlyRun:
     judge = profile_choice(chosen.profile)
     if row.chat_set is None:
         raise InputProblem("this night has no chats")
-    shares = budget_shares(chosen.budget_usd, chats=row.sampled, anchors=chosen.anchors)
     run = run_launch(
         chat_set=row.chat_set,
         judge=judge,
-        run=RunChoice(
-            mode=Run.Mode(chosen.mode),
-            budget_usd=shares.chats,
-            options={"profile": chosen.profile.name, "sample_plan": row.plan_id},
-            source_hash=hashlib.sha256(f"sample draw {row.pk}".encode()).hexdigest(),
-        ),
+        run=night_choice(row, chosen),
         endpoint=judge_endpoint(judge),
         by=row.plan.created_by,
     )
     Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=chosen.profile)
-    night = _stored(row, run=run)
+    night = night_store(row, run=run)
     if chosen.anchor_set is not None:
-        _start_anchors(night, chosen, chosen.anchor_set, shares.anchors)
+        _start_anchors(night, chosen, chosen.anchor_set)
     return night
+
+
+def night_choice(draw: SampleDraw, chosen: NightlyJudge) -> RunChoice:
+    """Return the scope of a night's run."""
+    return RunChoice(
+        mode=Run.Mode(chosen.mode),
+        budget_usd=budget_shares(chosen.budget_usd, chats=draw.sampled, anchors=chosen.anchors).chats,
+        options={"profile": chosen.profile.name, "sample_plan": draw.plan_id},
+        source_hash=hashlib.sha256(f"sample draw {draw.pk}".encode()).hexdigest(),
+    )
+
+
+def anchors_choice(draw: SampleDraw, chosen: NightlyJudge) -> RunChoice:
+    """Return the scope of a night's run over the anchors, asked anew."""
+    return RunChoice(
+        limit=chosen.anchors,
+        replicate=ANCHOR_REPLICATES + draw.pk,
+        mode=Run.Mode(chosen.mode),
+        purpose=ANCHORS,
+        budget_usd=budget_shares(chosen.budget_usd, chats=draw.sampled, anchors=chosen.anchors).anchors,
+        options={"profile": chosen.profile.name, "sample_plan": draw.plan_id},
+        source_hash=hashlib.sha256(f"anchors of draw {draw.pk}".encode()).hexdigest(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +192,7 @@ def budget_shares(budget: Decimal | None, *, chats: int, anchors: int) -> Budget
     return BudgetShares(max(CENT, budget - part), part)
 
 
-def _start_anchors(
-    night: NightlyRun, chosen: NightlyJudge, anchor_set: ChatSet, budget: Decimal | None
-) -> None:
+def _start_anchors(night: NightlyRun, chosen: NightlyJudge, anchor_set: ChatSet) -> None:
     """Start the same judge on the anchors, asked anew; the sample is judged in any case."""
     draw, judge = night.draw, profile_choice(chosen.profile)
     try:
@@ -185,15 +200,7 @@ def _start_anchors(
             night.anchor_run = run_launch(
                 chat_set=anchor_set,
                 judge=judge,
-                run=RunChoice(
-                    limit=chosen.anchors,
-                    replicate=ANCHOR_REPLICATES + draw.pk,
-                    mode=Run.Mode(chosen.mode),
-                    purpose=ANCHORS,
-                    budget_usd=budget,
-                    options={"profile": chosen.profile.name, "sample_plan": draw.plan_id},
-                    source_hash=hashlib.sha256(f"anchors of draw {draw.pk}".encode()).hexdigest(),
-                ),
+                run=anchors_choice(draw, chosen),
                 endpoint=judge_endpoint(judge),
                 by=draw.plan.created_by,
             )
@@ -209,7 +216,7 @@ def _refused(draw: SampleDraw, problem: str) -> NightlyRun:
     before = NightlyRun.objects.filter(draw=row).first()
     if before is not None and before.run_id:
         return before
-    night = _stored(row, problem=problem)
+    night = night_store(row, problem=problem)
     owner = row.plan.created_by
     if owner is not None and (before is None or before.problem != problem):
         inbox_add(users=[owner], kind=Kind.NIGHTLY, subject=f"plan:{row.plan_id}")
@@ -221,7 +228,8 @@ def _locked(draw: SampleDraw) -> SampleDraw:
     return draws.select_for_update(no_key=True, of=("self",)).get(pk=draw.pk)
 
 
-def _stored(draw: SampleDraw, *, run: Run | None = None, problem: str = "") -> NightlyRun:
+def night_store(draw: SampleDraw, *, run: Run | None = None, problem: str = "") -> NightlyRun:
+    """Store a night's run, or why there is none."""
     return NightlyRun.objects.update_or_create(
         draw=draw, defaults={"run": run, "problem": problem, "tried_at": timezone.now()}
     )[0]

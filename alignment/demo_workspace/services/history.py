@@ -9,7 +9,9 @@ from django.db import transaction
 
 from alignment.certificates.services.certificates import certificate_issue
 from alignment.comparison.queries.scope import Scope
+from alignment.demo_workspace.queries import demo_answers
 from alignment.demo_workspace.services.demo_workspace import DEMO
+from alignment.demo_workspace.services.simulated_runs import run_simulate
 from alignment.demo_workspace.services.team import SUPPORT
 from alignment.misalignments.services import Triage, misalignment_triage
 from alignment.misalignments.worker import misalignments_refresh
@@ -33,7 +35,6 @@ from evaluation.models.runs import FINISHED, ON_WORKER, Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runs.services.runs import RunChoice, run_start
-from evaluation.runs.worker.execute import run_execute
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -47,7 +48,6 @@ COMPARED = (
 REVISED = ("contextual_relevancy", "stated_wrong_fact")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
-IN_FLIGHT = 256
 _SILENCE = "- **Silence:**"
 
 
@@ -64,7 +64,7 @@ def run_ensure(
     *,
     chat_set: ChatSet,
     by: User,
-    engine: EngineName = "direct",
+    judge: JudgeSpec | None = None,
     criteria: Sequence[str] = (),
     limit: int | None = None,
 ) -> Run:
@@ -72,7 +72,7 @@ def run_ensure(
     key = _hash(name)
     run = Run.objects.filter(source_hash=key).first() or run_start(
         chat_set=chat_set,
-        judge=JudgeSpec(engine),
+        judge=judge or JudgeSpec("direct"),
         run=RunChoice(criteria=criteria, limit=limit, source_hash=key, options={"demo": True}),
         endpoint=current_endpoint(),
         by=by,
@@ -96,9 +96,7 @@ def report_ensure(run: Run) -> None:
 
 def league_ensure(by: User) -> None:
     """Run three engines over a small set of dev chats."""
-    chat_set, created = ChatSet.objects.get_or_create(
-        name=LEAGUE, defaults={"kind": ChatSet.Kind.SAMPLE, "rubric": support_set().rubric}
-    )
+    chat_set, created = ChatSet.objects.get_or_create(name=LEAGUE, defaults={"rubric": support_set().rubric})
     if created:
         members = support_set().members.filter(split=Split.DEV).order_by("position")[:LEAGUE_CHATS]
         ChatSetMember.objects.bulk_create(
@@ -107,7 +105,7 @@ def league_ensure(by: User) -> None:
         )
     engines: tuple[EngineName, ...] = ("direct", "reflection", "debate")
     for engine in engines:
-        run_ensure(f"league {engine}", chat_set=chat_set, by=by, engine=engine, criteria=COMPARED)
+        run_ensure(f"league {engine}", chat_set=chat_set, by=by, judge=JudgeSpec(engine), criteria=COMPARED)
 
 
 # ---------- revisions ----------
@@ -220,7 +218,7 @@ def live_run_ensure(*, by: User) -> Run:
 
 
 def _execute(run: Run) -> None:
-    run_execute(run, on_unit=lambda failed: None, max_in_flight=IN_FLIGHT)
+    run_simulate(run, answers=demo_answers())
 
 
 def _hash(name: str) -> str:

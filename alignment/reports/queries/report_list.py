@@ -56,7 +56,10 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser, kind: str = KI
 
     Only users who can see the holdout get the status of each run's criteria. Others find it in each report.
     """
-    newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine, purpose=kind))[:SHOWN])
+    # A plan's night has few labels; its report opens from the run and from the plan.
+    listed = Q(chat_set=None) | Q(chat_set__in=ChatSet.objects.listed(also=choice.set_id))
+    found = run_list(RunFilter(set=choice.set, engine=choice.engine, purpose=kind)).filter(listed)
+    newest = list(found[:SHOWN])
     versions = versions_of(newest)
     runs = [run for run in newest if choice.fits(run, versions)]
     # What test runs show is on the page of their test.

@@ -76,11 +76,20 @@ def run_start(
     if DataImport.objects.writing_to(chat_set.name).exists():
         raise RunRefused(f"an import is writing to the set {chat_set.name!r}: wait until it ends")
     criteria = chosen_criteria(chat_set, run.criteria)
-    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)
-    _budget_check(row, run.budget_usd)
+    return run_plan(chat_set=chat_set, judge=row, run=run, by=by)
+
+
+@transaction.atomic
+def run_plan(*, chat_set: ChatSet, judge: Judge, run: RunChoice, by: User | None = None) -> Run:
+    """Plan a run of a judge that exists, as run_start does.
+
+    Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
+    """
+    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
+    _budget_check(judge, run.budget_usd)
     started = Run.objects.create(
-        judge=row,
+        judge=judge,
         chat_set=chat_set,
         replicate=run.replicate,
         mode=run.mode,
@@ -94,11 +103,11 @@ def run_start(
             "audit": run.audit,
             **run.options,
         },
-        units_total=len(members) * _group_count(row),
+        units_total=len(members) * _group_count(judge),
         started_by=by,
     )
     _add_chats((RunChat(run=started, chat_id=chat_id, split=split) for chat_id, split in members))
-    _add_units(started, row, [chat_id for chat_id, _ in members])
+    _add_units(started, judge, [chat_id for chat_id, _ in members])
     return started
 
 

@@ -67,7 +67,7 @@ class KeyConflict(Exception):
         self.code = code
 
 
-def chats_ingest(*, rows: Sequence[Any], source: str) -> IngestResult:
+def chats_ingest(*, rows: Sequence[Any], source: str, origin: Chat.Origin = Chat.Origin.API) -> IngestResult:
     """
     Store the chats that a source sends. Wrong ones are named; all others are stored.
 
@@ -77,8 +77,9 @@ def chats_ingest(*, rows: Sequence[Any], source: str) -> IngestResult:
     ----------
     rows : chats as in a file of chats, at most MOST_CHATS.
     source : names the system; the same id from another source is another chat.
+    origin : of new chats.
     """
-    batch = _Ingest(source, intake_now())
+    batch = _Ingest(source, intake_now(), origin)
     for chunk in in_batches(enumerate(rows), CHATS_AT_ONCE):
         parsed = [(index, chat) for index, row in chunk if (chat := batch.parse(index, row)) is not None]
         with transaction.atomic():
@@ -140,8 +141,8 @@ def import_texts_delete(rows: QuerySet[DataImport]) -> None:
 class _Ingest:
     """One request: its rules, counts and problems."""
 
-    def __init__(self, source: str, intake: Intake) -> None:
-        self.source, self.intake = source, intake
+    def __init__(self, source: str, intake: Intake, origin: Chat.Origin) -> None:
+        self.source, self.intake, self.origin = source, intake, origin
         self.ignored = Ignored()
         self.counts: Counter[str] = Counter()
         self.redactions: Counter[str] = Counter()
@@ -187,7 +188,7 @@ class _Ingest:
                 if fields and key not in new:
                     (rewritten if fields == TEXT else described)[key] = stored
             else:
-                new[key] = known[key] = new_chat(chat, topic, origin=Chat.Origin.API, source=self.source)
+                new[key] = known[key] = new_chat(chat, topic, origin=self.origin, source=self.source)
                 self.counts["created"] += 1
                 self._count_redactions(chat)
         Chat.objects.insert(list(new.values()))

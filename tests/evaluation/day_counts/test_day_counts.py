@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from evaluation.core.types import GroupResult, VerdictResult
 from evaluation.day_counts.core import Answer, CountedCriterion, Place, Tally
-from evaluation.day_counts.queries import is_exact
+from evaluation.day_counts.queries import chat_places, is_exact
 from evaluation.day_counts.services import days_recount
 from evaluation.models.day_counts import DayCount, DayScore
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
@@ -69,6 +69,17 @@ def writer_of(rubric: Rubric) -> UnitWriter:
 
 
 # ---------- what is counted
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("sent", "counted"),
+    [("2.10", "2.10"), ("2026-11-02", "2026-11-02"), (5.2, "5.2"), (["2.10"], ""), (None, "")],
+)
+def test_the_bots_version_is_counted_as_it_was_sent(sent: object, counted: str) -> None:
+    chat = make_chat()
+    Chat.objects.update(metadata={"bot_version": sent})
+    assert chat_places([chat.pk], sampled=None)[chat.pk].version == counted
 
 
 @pytest.mark.django_db
