@@ -21,10 +21,8 @@ from evaluation.day_counts.queries import counted_runs
 from evaluation.day_counts.services import days_recount
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
-from evaluation.models.outbox import Delivery
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
-from evaluation.outbox.services import outbox_publish
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_close
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
@@ -58,7 +56,7 @@ from tests.factories.nights import stored_night
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
-from tests.factories.webhooks import make_webhook
+from tests.factories.webhooks import stored_webhook
 
 CANARY = "CANARY"
 
@@ -159,23 +157,24 @@ def count_days() -> None:
 
 
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests, a try, imports, a webhook and an experiment."""
-    return {
+    """The ids of tests, a try, imports and what production has; its pages read counts by day."""
+    ids = {
         **stored_imports(lead, f"{CANARY}-import"),
         **stored_night(desk.rubric, by=lead, text=CANARY),
         **stored_alert(desk.rubric, run, text=CANARY),
-        **_webhook(),
+        **stored_webhook(CANARY),
         **stored_experiment(run, desk.chats, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "issue_id": stored_issue(desk.criteria[0], desk.chats[1], run, text=CANARY),
         "running_test": _going(desk, run, lead),
     }
+    count_days()
+    return ids
 
 
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
-    count_days()
     other, chat = desk.raters[1], desk.chats[1]
     run, lead = Run.objects.earliest("id"), users["lead"]
     test = RegressionTest.objects.earliest("id")
@@ -215,14 +214,6 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "foreign_token": _token(users["other"]).pk,
         **_people(lead),
     }
-
-
-def _webhook() -> dict[str, Any]:
-    row = make_webhook(name=f"{CANARY}-webhook")
-    outbox_publish(kind="verdicts.stored", payload={"chat_id": f"{CANARY}-chat"})
-    delivery = Delivery.objects.get(endpoint=row)
-    ids = {"webhook_id": row.pk, "holdout_webhook": row.pk, "delivery_id": delivery.pk}
-    return {**ids, "event_id": str(delivery.event_id)}
 
 
 def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:

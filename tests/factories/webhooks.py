@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from evaluation.gateway.keys import encrypt
-from evaluation.models.outbox import SUBSCRIBED, WebhookEndpoint
+from evaluation.models.outbox import SUBSCRIBED, Delivery, WebhookEndpoint
+from evaluation.outbox.services import outbox_publish
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # the convention's own example
 
@@ -72,3 +73,12 @@ def receiver(answer: Callable[[int], int | None] = lambda count: 200) -> Iterato
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def stored_webhook(text: str) -> dict[str, Any]:
+    """The ids of a webhook with this text in its name, and of a delivery to it."""
+    row = make_webhook(name=f"{text}-webhook")
+    outbox_publish(kind="verdicts.stored", payload={"chat_id": f"{text}-chat"})
+    delivery = Delivery.objects.get(endpoint=row)
+    ids = {"webhook_id": row.pk, "holdout_webhook": row.pk, "delivery_id": delivery.pk}
+    return {**ids, "event_id": str(delivery.event_id)}
