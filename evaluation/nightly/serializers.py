@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import Group
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.api import StrictInput
@@ -24,6 +25,11 @@ from labeling.sampling.services import MOST_CHATS, MOST_OVERLAP, NAME_LIMIT, Pla
 MOST_RATERS = 1000
 
 
+@extend_schema_field({"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"})
+class TimeOfDay(serializers.TimeField):
+    """A time of day; the schema's own format `time` would need an offset."""
+
+
 class PlanInput(StrictInput):
     """A plan with its judge. In a change, missing fields stay as they are."""
 
@@ -38,7 +44,7 @@ class PlanInput(StrictInput):
     maximum = serializers.IntegerField(
         min_value=1, max_value=MOST_CHATS, default=None, allow_null=True, help_text="At most; null: no cap."
     )
-    starts_at = serializers.TimeField(default=time(2), help_text="In the site's time zone.")
+    starts_at = TimeOfDay(default=time(2), help_text="In the site's time zone.")
     budget_usd = serializers.DecimalField(
         12, 4, min_value=Decimal("0.0001"), default=None, allow_null=True, help_text="Of each night."
     )
@@ -125,7 +131,7 @@ class PlanOutput(serializers.Serializer[Any]):
     rule = serializers.CharField()
     minimum = serializers.IntegerField()
     maximum = serializers.IntegerField(allow_null=True)
-    starts_at = serializers.TimeField()
+    starts_at = TimeOfDay()
     first_day = serializers.DateField(help_text="Earlier days are not sampled.")
     budget_usd = serializers.FloatField(allow_null=True)
     mode = serializers.CharField()

@@ -1,5 +1,6 @@
 """Import chats."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -77,13 +78,14 @@ class Command(ImportCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        intake = cache(intake_now)  # read with the first chat: a wrong file is named first
         target = {
             "set_name": options["set"],
             "rubric_name": options["rubric"],
             "split": options["split"],
             "cluster_key": options["cluster_key"],
             "kind": options["kind"],
-            "prepare": intake_now().prepared,
+            "prepare": lambda chat: intake().prepared(chat),
         }
         if options["format"] == "lines":
             if options["only"] or options["without"] or options["level"] != "calls":
