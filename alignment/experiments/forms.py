@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from alignment.experiments.services import ALPHAS, ExperimentSettings
 from common.problems import FieldProblem
+from common.safe_text import visible
 
 LEVELS = {0.01: "99%", 0.05: "95%", 0.1: "90%"}
 
@@ -42,7 +45,9 @@ class ExperimentForm(forms.Form):
         control.choices = [(one, one) for one in variants]
         for at, one in enumerate(variants):
             self.fields[_name(at)] = forms.FloatField(
-                label=f"Expected share of {one}, in %", min_value=0.01, max_value=100
+                label=format_html("Expected share of {}, in %", SafeString(visible(one))),
+                min_value=0.01,
+                max_value=100,
             )
 
     @property
