@@ -9,25 +9,32 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from alignment.alerts.services.evaluation import plan_work
 from alignment.demo_workspace.core.production import DAYS_A_WEEK, ProductionChat, weeks_begin
 from alignment.demo_workspace.core.raters import label_line
 from alignment.demo_workspace.core.scenes import Dice
 from alignment.demo_workspace.queries import DemoAnswers, demo_answers, production, production_settings
 from alignment.demo_workspace.services import history
 from alignment.demo_workspace.services.demo_workspace import clock, jsonl
-from alignment.demo_workspace.services.simulated_runs import run_simulate
+from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
 from alignment.demo_workspace.services.team import Team, slots_submit
 from alignment.nightly_labels.services import night_job_open
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.models.nightly import NightlyJudge
+from evaluation.models.nightly import NightlyJudge, NightlyRun
 from evaluation.models.runs import Run
-from evaluation.nightly.services import JudgeChoice, night_choice, night_store, nightly_plan_save
+from evaluation.nightly.services import (
+    JudgeChoice,
+    anchors_choice,
+    night_choice,
+    night_store,
+    nightly_plan_save,
+)
 from evaluation.runs.services.runs import run_plan
 from labeling.ingest.services.chats import chats_ingest
 from labeling.jobs.services import job_close
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.sampling import SamplePlan
@@ -35,7 +42,7 @@ from labeling.sampling.queries import SampleSize
 from labeling.sampling.services import PlanSettings, draw_night
 from labeling.transfer.services.labels import labels_import
 
-JUDGE = "Nightly judge"
+JUDGE, ANCHORS = "Nightly judge", "Anchor chats"
 # One call a chat: the cheapest way to ask every criterion.
 RECIPE = JudgeSpec("direct", grouping="rubric")
 # The bot sends the day's chats before midnight; the sample follows soon after the plan's time.
@@ -111,6 +118,23 @@ def nightly_judge_run(lead: User) -> Run:
 
 
 @transaction.atomic
+def anchors_ensure(count: int) -> ChatSet:
+    """Create the set of labelled chats that the judge answers every night: dev chats, as far as they go."""
+    anchor_set, created = ChatSet.objects.get_or_create(
+        name=ANCHORS, defaults={"rubric": history.support_set().rubric}
+    )
+    if created:
+        members = sorted(
+            history.support_set().members.all(), key=lambda one: (one.split != Split.DEV, one.position)
+        )
+        ChatSetMember.objects.bulk_create(
+            ChatSetMember(chat_set=anchor_set, chat_id=one.chat_id, split=one.split, position=one.position)
+            for one in members[:count]
+        )
+    return anchor_set
+
+
+@transaction.atomic
 def plan_ensure(show: Production) -> SamplePlan:
     """Let the lead make the plan, on the day before its first sample."""
     wanted = show.settings["plan"]
@@ -125,7 +149,13 @@ def plan_ensure(show: Production) -> SamplePlan:
         audit_share=wanted["audit_share"],
         raters=list(User.objects.filter(username__in=wanted["raters"])),
     )
-    judge = JudgeChoice(JudgeProfile.objects.get(name=JUDGE), Decimal(wanted["budget_usd"]))
+    anchor_set = anchors_ensure(wanted["anchors"])
+    judge = JudgeChoice(
+        profile=JudgeProfile.objects.get(name=JUDGE),
+        budget_usd=Decimal(wanted["budget_usd"]),
+        anchor_set=anchor_set,
+        anchors=anchor_set.members.count(),
+    )
     return nightly_plan_save(settings=settings, judge=judge, by=show.lead)
 
 
@@ -136,10 +166,11 @@ def plan_ensure(show: Production) -> SamplePlan:
 def week_ensure(show: Production, week: int) -> None:
     """Let a week of production happen, as far as it is over: chats, samples, verdicts and labels."""
     plan = SamplePlan.objects.select_related("rubric").get(name=show.settings["plan"]["name"])
-    chosen = NightlyJudge.objects.select_related("profile").get(plan=plan)
+    chosen = NightlyJudge.objects.select_related("profile", "anchor_set").get(plan=plan)
     judge, answers = nightly_judge_run(show.lead).judge, show.answers(week)
     drawn = set(plan.draws.values_list("day", flat=True))
-    nights = []
+    nights: list[tuple[date, LabelingJob | None]] = []
+    anchors: Memory = {}
     for day, chats in show.days(week):
         if day in drawn:
             continue
@@ -152,12 +183,25 @@ def week_ensure(show: Production, week: int) -> None:
             if draw.chat_set is None:
                 continue
             run = run_plan(chat_set=draw.chat_set, judge=judge, run=night_choice(draw, chosen), by=show.lead)
-            night_store(draw, run=run)
+            night = night_store(draw, run=run)
             run_simulate(run, answers=answers)
+            _judge_anchors(night, chosen, answers, anchors)
         with clock(moment(day + timedelta(days=1), OPENED)):
             nights.append((day, night_job_open(draw=draw, run=run)))
+            plan_work(plan, now=timezone.now())
     last = show.last - timedelta(days=NIGHTS_UNLABELLED)
     _label(show, [(day, job) for day, job in nights if job and day <= last])
+
+
+def _judge_anchors(night: NightlyRun, chosen: NightlyJudge, answers: DemoAnswers, memory: Memory) -> None:
+    if chosen.anchor_set is None or night.run is None:
+        return
+    draw, judge = night.draw, night.run.judge
+    night.anchor_run = run_plan(
+        chat_set=chosen.anchor_set, judge=judge, run=anchors_choice(draw, chosen), by=night.run.started_by
+    )
+    night.save(update_fields=["anchor_run"])
+    run_simulate(night.anchor_run, answers=answers, memory=memory)
 
 
 def _label(show: Production, jobs: Sequence[tuple[date, LabelingJob]]) -> None:

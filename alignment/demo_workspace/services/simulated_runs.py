@@ -37,14 +37,18 @@ EVERY_UNIT = 1_000_000
 
 
 @transaction.atomic
-def run_simulate(run: Run, *, answers: Answers) -> Run:
-    """Judge all open units of a run, and end it as late as a worker would have."""
+def run_simulate(run: Run, *, answers: Answers, memory: "Memory | None" = None) -> Run:
+    """Judge all open units of a run, and end it as late as a worker would have.
+
+    With a `memory`, chats that the same judge with the same answers was asked before are not read again: it
+    would answer the same. They are asked all the same.
+    """
     if run.state in FINISHED:
         return run
     plan, begun = plan_load(run), timezone.now()
     lease = lease_begin(run.pk)
     units = units_take(run_id=run.pk, lease_id=lease.pk, limit=EVERY_UNIT)
-    judged = asyncio.run(_judge_all(plan, units, answers))
+    judged = asyncio.run(_judge_all(plan, units, answers, {} if memory is None else memory))
     calls = _Calls(plan, [asked for one in units for asked in judged[one.unit_id].asked])
     with clock(begun + timedelta(milliseconds=calls.latency_ms / IN_FLIGHT)):
         calls.end()
@@ -75,16 +79,25 @@ class _Judged:
 
     async def complete(self, request: Request) -> Reply:
         """Answer at once; implements `Model`."""
-        plan = self.plan
         system, user = (message.text for message in request.messages)
         outcome = simulated_outcome(system=system, user=user, answers=self.answers)
-        worst = None
+        return Reply(reply_state(outcome), outcome.text, call=self._ask(request, outcome))
+
+    def repeat(self, earlier: "_Judged") -> None:
+        """Ask what was asked about the same chat before, with the same result."""
+        again = {id(one): self._ask(one.ask.request, one.outcome) for one in earlier.asked}
+        result = cast(GroupResult, earlier.result)
+        uses = (replace(use, call=again[id(use.call)]) for use in result.calls)
+        self.result = replace(result, calls=tuple(uses))
+
+    def _ask(self, request: Request, outcome: Outcome) -> _Asked:
+        plan, worst = self.plan, None
         if plan.budget_usd is not None:
             worst = worst_cost(request, plan.prices, profile=plan.profiles.get(request.at))
         sample = plan.replicate * plan.samples + request.sample
         ask = Ask(request, call_key(request, sample=sample), sample, plan.run_id, self.unit_id, worst)
         self.asked.append(asked := _Asked(ask, outcome))
-        return Reply(reply_state(outcome), outcome.text, call=asked)
+        return asked
 
     def stored(self, calls: "_Calls") -> GroupResult:
         """Return the engine's result with the stored calls."""
@@ -93,12 +106,22 @@ class _Judged:
         return replace(result, calls=tuple(uses))
 
 
-async def _judge_all(plan: Plan, units: Sequence[Work], answers: Answers) -> Mapping[int, _Judged]:
+# By the chat's content and the group of criteria.
+Memory = dict[tuple[str, int], _Judged]
+
+
+async def _judge_all(
+    plan: Plan, units: Sequence[Work], answers: Answers, memory: Memory
+) -> Mapping[int, _Judged]:
     """Judge units, by id. Those of a chat follow each other: its fences and flags are computed once."""
     judged: dict[int, _Judged] = {}
     for work in sorted(units, key=lambda one: (one.chat_id, one.group)):
         group = plan.groups[work.group]
         model = judged[work.unit_id] = _Judged(plan, work.unit_id, answers)
+        if (earlier := memory.get((work.chat.content_hash, work.group))) is not None:
+            model.repeat(earlier)
+            continue
+        memory[work.chat.content_hash, work.group] = model
         model.result = await judge_group(
             chat=work.chat,
             criteria=group.criteria,

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.demo_workspace.core.production import WEEKS
-from alignment.demo_workspace.services import history, production, team
+from alignment.demo_workspace.services import follow_up, history, production, team
 from alignment.demo_workspace.services.demo_workspace import (
     BEGAN,
     clock,
@@ -124,7 +124,12 @@ class Demo:
         for week in range(1, WEEKS + 1):
             ago = (today - show.ends(week)) / DAY
             steps.append(Step(f"production, week {week}", ago, partial(production.week_ensure, show, week)))
-        return [*steps, Step("labels of the random audit, counted", ago, audits_work)]
+        return [
+            *steps,
+            Step("labels of the random audit, counted", ago, audits_work),
+            Step("the experiment, counted", ago, partial(follow_up.experiment_ensure, self.people)),
+            Step("an alert acknowledged", ago, partial(follow_up.alerts_ensure, self.people)),
+        ]
 
     def _written(self) -> None:
         chat_set = demo_ensure(first_day=self.first_day, lead=self.lead)

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from alignment.demo_workspace.queries import composed_chats, demo_answers
 from alignment.demo_workspace.services.demo_workspace import demo_begin, demo_ensure, jsonl
-from alignment.demo_workspace.services.simulated_runs import run_simulate
+from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
 from evaluation.day_counts.queries import is_exact, stored_tally
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import EngineName, JudgeSpec
@@ -113,3 +113,15 @@ def test_a_model_that_changed_answers_otherwise_on_its_criterion_alone(chat_set:
         if (chat, criterion, value) not in left(after.verdicts.all(), "chat", "criterion__key", "value")
     }
     assert differs == {key}
+
+
+def test_chats_that_are_asked_again_get_the_same_answer_from_memory(chat_set: ChatSet) -> None:
+    memory: Memory = {}
+    first, second = (
+        run_simulate(started(chat_set, number, "direct", "auto"), answers=demo_answers(), memory=memory)
+        for number in (0, 1)
+    )
+    by_first, by_second = everything(first), everything(second)
+    for name in by_first:
+        assert by_second[name] == by_first[name], name
+    assert second.calls
