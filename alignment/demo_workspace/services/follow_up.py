@@ -9,7 +9,7 @@ from alignment.alerts.services.acts import alert_acknowledge
 from alignment.demo_workspace.services.history import People
 from alignment.experiments.queries.counting import new_runs
 from alignment.experiments.services import ExperimentSettings, experiment_change
-from alignment.experiments.worker import count_work, run_note
+from alignment.experiments.worker import EXPERIMENTS, count_work, run_note
 from alignment.models.alerts import Alert
 from alignment.models.experiments import Experiment
 
@@ -21,8 +21,15 @@ def experiment_ensure(people: People) -> None:
     for run in new_runs():
         run_note(run)
     for row in Experiment.objects.filter(updated_at=None):
-        count_work(row.pk)
+        _count(row)
         experiment_change(row=row, settings=ExperimentSettings(CONTROL), by=people.lead)
+        _count(row)
+
+
+def _count(row: Experiment) -> None:
+    """Count it to the end: a worker stops after a while, so that others have their turn."""
+    EXPERIMENTS.reopen_abandoned()
+    while Experiment.objects.filter(pk=row.pk, state=Experiment.State.DUE).exists():
         count_work(row.pk)
 
 
