@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 demo: export DATABASE_URL ?= sqlite:///var/demo.sqlite3
 demo: export LACE_BROKER_DIR ?= var/demo-broker
 demo: $(VENV)/.runtime
-	$(BIN)/python manage.py migrate --verbosity 0
+	$(BIN)/python manage.py migrate --verbosity 0 --skip-checks
 	$(BIN)/python manage.py create_demo --evaluate
 	PORT=$(PORT) $(BIN)/python manage.py serve
 

@@ -12,6 +12,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from common.inbox.services import Kind, inbox_add
+from common.jsonl import in_batches
+from evaluation.gateway.rows import rows_update
 from evaluation.models.nightly import NightlyRun
 from evaluation.models.runs import UNITS_LEFT, Run, Unit, Verdict
 from labeling.chats.core.allocation import AllocationRule
@@ -131,12 +133,18 @@ def judged_chats(draw: SampleDraw, run: Run, plan: SamplePlan) -> Judged:
 def _store_probabilities(judged: Judged, sample: LabelSample) -> None:
     """Store with every judged chat its probabilities to be labelled, and with the labelled ones why."""
     sources = {one.chat: one.source.value for one in sample.chats}
-    for row, chat in zip(judged.rows, judged.chats, strict=True):
-        row.audit_probability = chat.probability * sample.probabilities.audit
-        row.label_probability = sample.probabilities.of(chat)
-        row.label_source = sources.get(row.chat_id, "")
-    names = ["audit_probability", "label_probability", "label_source"]
-    SampledChat.objects.bulk_update(judged.rows, names, batch_size=AT_ONCE)
+    rows = [
+        (
+            chat.probability * sample.probabilities.audit,
+            sample.probabilities.of(chat),
+            sources.get(row.chat_id, ""),
+            row.pk,
+        )
+        for row, chat in zip(judged.rows, judged.chats, strict=True)
+    ]
+    names = ("audit_probability", "label_probability", "label_source")
+    for batch in in_batches(rows, AT_ONCE):
+        rows_update(SampledChat, names, batch)
 
 
 def _chat_set(draw: SampleDraw, run: Run, plan: SamplePlan, judged: Judged, sample: LabelSample) -> ChatSet:

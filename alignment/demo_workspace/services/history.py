@@ -11,7 +11,7 @@ from alignment.certificates.services.certificates import certificate_issue
 from alignment.comparison.queries.scope import Scope
 from alignment.demo_workspace.queries import demo_answers
 from alignment.demo_workspace.services.demo_workspace import DEMO
-from alignment.demo_workspace.services.simulated_runs import run_simulate
+from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
 from alignment.demo_workspace.services.team import SUPPORT
 from alignment.misalignments.services import Triage, misalignment_triage
 from alignment.misalignments.worker import misalignments_refresh
@@ -49,6 +49,8 @@ REVISED = ("contextual_relevancy", "stated_wrong_fact")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
 _SILENCE = "- **Silence:**"
+# Most prompts of a run are those of an earlier one.
+_MEMORY: Memory = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def live_run_ensure(*, by: User) -> Run:
 
 
 def _execute(run: Run) -> None:
-    run_simulate(run, answers=demo_answers())
+    run_simulate(run, answers=demo_answers(), memory=_MEMORY)
 
 
 def _hash(name: str) -> str:

@@ -14,10 +14,13 @@ from typing import cast
 from django.db import transaction
 from django.utils import timezone
 
+from alignment.demo_workspace.core.plain_answers import plain_verdicts
 from alignment.demo_workspace.services.demo_workspace import clock
+from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
-from evaluation.core.types import GroupResult, ModelAt, Reply, Request
+from evaluation.core.types import Chat, GroupResult, ModelAt, Reply, Request
 from evaluation.engines.core import judge_group
+from evaluation.engines.core.session import Session
 from evaluation.gateway.budget import worst_cost
 from evaluation.gateway.ledger import Ask, CallUsed, Ended, Ledger, OpenedCall, call_key
 from evaluation.gateway.model import reply_state
@@ -28,7 +31,7 @@ from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.worker.execute import run_settle
 from evaluation.runs.worker.leases import lease_begin, lease_end
 from evaluation.runs.worker.plan import plan_load
-from evaluation.runs.worker.process_units import Plan
+from evaluation.runs.worker.process_units import Group, Plan
 from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, units_take
 
 # Requests that a worker would have in flight: they decide how long a run took.
@@ -40,8 +43,8 @@ EVERY_UNIT = 1_000_000
 def run_simulate(run: Run, *, answers: Answers, memory: "Memory | None" = None) -> Run:
     """Judge all open units of a run, and end it as late as a worker would have.
 
-    With a `memory`, chats that the same judge with the same answers was asked before are not read again: it
-    would answer the same. They are asked all the same.
+    With a `memory`, the answer to a question that was asked before is not written and read again: it would be
+    the same. NB: one memory for the same `answers` only.
     """
     if run.state in FINISHED:
         return run
@@ -106,8 +109,8 @@ class _Judged:
         return replace(result, calls=tuple(uses))
 
 
-# By the chat's content and the group of criteria.
-Memory = dict[tuple[str, int], _Judged]
+# By the chat's content, and a hash of the criteria and their setup.
+Memory = dict[tuple[str, str], _Judged]
 
 
 async def _judge_all(
@@ -115,14 +118,15 @@ async def _judge_all(
 ) -> Mapping[int, _Judged]:
     """Judge units, by id. Those of a chat follow each other: its fences and flags are computed once."""
     judged: dict[int, _Judged] = {}
+    asked = {number: text_hash(repr((plan.fence_secret, group))) for number, group in plan.groups.items()}
     for work in sorted(units, key=lambda one: (one.chat_id, one.group)):
         group = plan.groups[work.group]
         model = judged[work.unit_id] = _Judged(plan, work.unit_id, answers)
-        if (earlier := memory.get((work.chat.content_hash, work.group))) is not None:
+        if (earlier := memory.get((work.chat.content_hash, asked[work.group]))) is not None:
             model.repeat(earlier)
             continue
-        memory[work.chat.content_hash, work.group] = model
-        model.result = await judge_group(
+        memory[work.chat.content_hash, asked[work.group]] = model
+        model.result = await _plain_result(work.chat, group, model) or await judge_group(
             chat=work.chat,
             criteria=group.criteria,
             setup=group.setup,
@@ -131,6 +135,21 @@ async def _judge_all(
             audit=plan.audit,
         )
     return judged
+
+
+async def _plain_result(chat: Chat, group: Group, model: _Judged) -> GroupResult | None:
+    """Return the result of the engine `direct`; None, with nothing asked, where that has to look itself."""
+    setup, plan = group.setup, model.plan
+    others = (setup.samples > 1, setup.windows, setup.knowledge == "retrieved", plan.audit)
+    if setup.engine != "direct" or any(others):
+        return None
+    session = Session(chat, group.criteria, setup, model, plan.fence_secret)
+    reply = await session.reason("direct")
+    verdicts = plain_verdicts(reply.text, chat=chat, criteria=group.criteria)
+    if verdicts is None:
+        model.asked.clear()
+        return None
+    return GroupResult(verdicts, session.calls)
 
 
 class _Calls:

@@ -113,7 +113,7 @@ class Demo:
             *self._production(),
             Step("a release that waits for the lead", 2, self._asked),
             Step("an untested draft", 1.5, draft_ensure),
-            Step("triage of this week", 1, partial(history.triage_ensure, people=people, count=24, every=3)),
+            Step("triage of this week", 1, partial(history.triage_ensure, people=people, count=16, every=4)),
         ]
 
     def _production(self) -> list[Step]:
@@ -156,7 +156,7 @@ class Demo:
     def _nightly(self) -> None:
         run = production.nightly_judge_run(self.lead)
         history.report_ensure(run)
-        history.triage_ensure(people=self.people, count=12, every=4)
+        history.triage_ensure(people=self.people, count=8, every=5)
 
     def _released(self, criterion: str, version: int) -> None:
         test = history.test_ensure(criterion, version, "holdout", by=self.author)

@@ -13,6 +13,7 @@ from alignment.demo_workspace.services.steps import Demo, Step, steps_run
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from common.commands import WorkbenchCommand
+from common.garbage import few_collections
 from common.problems import InputProblem
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.simulated import SIMULATED_NOTICE
@@ -37,7 +38,8 @@ class Command(WorkbenchCommand):
         rater, author, lead = users
         demo = Demo(first_day, rater, author, lead, password, chats=options["chats"])
         steps = demo.labelling() + (demo.judging() if options["evaluate"] else [])
-        self._steps(steps, demo)
+        with few_collections():
+            self._steps(steps, demo)
         if options["evaluate"]:
             self._live(lead)
         self.note(f"ready after {time.monotonic() - begun:.0f} s")
