@@ -21,7 +21,7 @@ from alignment.monitoring.queries.criterion import (
 from alignment.monitoring.queries.document import HEAD, criterion_rows, overview_rows
 from alignment.monitoring.queries.judged import WEEKS, Window, window_of
 from alignment.monitoring.queries.overview import CriterionLine, NamedLine, overview
-from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks
+from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks, standing_changes
 from common.access import permission_or_404
 from common.downloads import table_file
 from labeling.models.chats import Topic
@@ -85,11 +85,14 @@ def monitoring(request: HttpRequest) -> HttpResponse:
         return render(request, "alignment/monitoring/overview.html", _about(None))
     found = overview(window, user=request.user)
     score = chart(found.score, window=window, key="score", name="Session score")
-    marks = marked_weeks(window)
+    marks, changes = marked_weeks(window), standing_changes()
     context = _about(window) | {
         "found": found,
         "score": score,
-        "rows": [_criterion_chart(line, window, marks) for line in found.lines],
+        "rows": [
+            _criterion_chart(line, window, marks) | {"change": changes.get(line.criterion.pk)}
+            for line in found.lines
+        ],
         "dimensions": _small(found.dimensions, window),
     }
     return render(request, "alignment/monitoring/overview.html", context)

@@ -42,7 +42,7 @@ REASONS = {
     Reason.NO_LABELS: "no labelled chats",
     Reason.ONE_CLASS: "needs labels that pass and labels that fail",
     Reason.TOO_FEW_LABELS: "too few labels",
-    Reason.UNLABELLED_GROUP: "some nights' judged chats have no labels",
+    Reason.UNLABELLED_GROUP: "the audit labels of some nights are not in yet",
     Reason.NEEDS_AUDIT: "only a random audit by raters corrects this: give raters a share in the sample plan",
     Reason.SEVERAL_JUDGES: "several judges in these weeks: choose fewer weeks",
     Reason.NO_BETTER_THAN_CHANCE: "the judge is no better than chance (TPR + TNR <= 1)",

@@ -49,6 +49,11 @@ class Window:
         """The query string of a page with this window."""
         return f"step={self.step.value}&weeks={self.weeks}"
 
+    @property
+    def newest_point(self) -> date:
+        """First day of the newest point."""
+        return self.step.first(self.last)
+
     def point(self, first: date) -> tuple[date, date]:
         """First and last day of the point that begins on this day."""
         return first, self.step.last(self.step.first(first))

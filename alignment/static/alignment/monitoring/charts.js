@@ -105,6 +105,13 @@ function axes(figure, { y, small, x }) {
   ];
 }
 
+// Labels stand under points, the newest first; as many as fit.
+function pointSplits(chart, rows) {
+  const days = [...new Set(rows.map((row) => seconds(row.dataset.at)))];
+  const every = Math.ceil(days.length / Math.max(1, Math.floor(chart.bbox.width / devicePixelRatio / 56)));
+  return days.filter((_, at) => (days.length - 1 - at) % every === 0);
+}
+
 const dayName = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const dayNames = (_, all) => all.map((at) => (at % DAY ? "" : dayName.format(at * 1000)));
 
@@ -114,6 +121,7 @@ function lineOptions(figure, rows, parts) {
   const hidden = { stroke: "transparent", width: 0, points: { show: false } };
   const line = { stroke: judge, width: 2, points: { show: true, size: small ? 5 : 7, fill: judge } };
   const marks = [...figure.querySelectorAll("[data-mark]")];
+  const splits = (chart) => pointSplits(chart, rows);
   const days = [seconds(figure.dataset.from) - 2 * DAY, seconds(figure.dataset.to) + 2 * DAY];
   return {
     series: [{}, ...parts.flatMap(() => [line, hidden, hidden])],
@@ -122,7 +130,7 @@ function lineOptions(figure, rows, parts) {
       x: { time: true, range: days },
       y: { range: axisRange(figure, rows) },
     },
-    axes: axes(figure, { y: formatOf(figure), small, x: { values: dayNames } }),
+    axes: axes(figure, { y: formatOf(figure), small, x: { values: dayNames, splits } }),
     hooks: {
       draw: [
         (chart) => drawMarks(chart, marks, colour(figure, "--ink-2")),
