@@ -9,17 +9,17 @@ from alignment.alerts.services.evaluation import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
 from alignment.experiments.worker import COUNT, count_work, experiments_sweep
-from alignment.issues.worker.naming import NAME, naming_work, namings_sweep
+from alignment.issues.worker.naming import NAME, NAMINGS
 from alignment.issues.worker.scan import FIND, issues_work, scan_work, scans_sweep
 from alignment.misalignments.worker import disagreements_sweep
 from alignment.monitoring.services import audits_work
 from alignment.nightly_labels.services import night_jobs_work
 from alignment.prompts.queries.version_metrics import version_counts_store
-from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
+from alignment.prompts.suggestions.worker import SUGGEST, SUGGESTIONS
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
 from alignment.retention.services import retention_sweep
-from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
+from alignment.rubric_drafts.worker import DRAFT, DRAFTS
 from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
 from evaluation.nightly.services import nights_work
@@ -46,9 +46,9 @@ SWEEPS = (
     sweep_runs,
     webhooks_sweep,
     regressions_sweep,
-    suggestions_sweep,
-    drafts_sweep,
-    namings_sweep,
+    SUGGESTIONS.sweep,
+    DRAFTS.sweep,
+    NAMINGS.sweep,
     scans_sweep,
     trainings_sweep,
     disagreements_sweep,
@@ -72,7 +72,7 @@ def sweep() -> None:
             part()
         except Exception:
             # One part that fails must not hold up the others.
-            log.exception("%s failed", part.__name__)
+            log.exception("%r failed", part)
 
 
 # At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
@@ -86,19 +86,19 @@ def nightly() -> None:
         try:
             part()
         except Exception:
-            log.exception("%s failed", part.__name__)
+            log.exception("%r failed", part)
 
 
 @row_task(name=SUGGEST)  # type: ignore[untyped-decorator]  # celery has no types
 def suggest(suggestion_id: int) -> None:
     """Ask for one suggestion; a second message for it finds nothing to do."""
-    suggestion_work(suggestion_id)
+    SUGGESTIONS.answer(suggestion_id)
 
 
 @row_task(name=DRAFT)  # type: ignore[untyped-decorator]  # celery has no types
 def draft_definition(draft_id: int) -> None:
     """Ask for one definition; a second message for it finds nothing to do."""
-    draft_work(draft_id)
+    DRAFTS.answer(draft_id)
 
 
 @row_task(name=GIVE)  # type: ignore[untyped-decorator]  # celery has no types
@@ -116,7 +116,7 @@ def find_issues(scan_id: int) -> None:
 @row_task(name=NAME)  # type: ignore[untyped-decorator]  # celery has no types
 def name_issue(naming_id: int) -> None:
     """Ask for the name of one issue; a second message for it finds nothing to do."""
-    naming_work(naming_id)
+    NAMINGS.answer(naming_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types

@@ -3,7 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluation.models.runs import ModelCall, Verdict, WorkerLease
+from evaluation.models.questions import StoredQuestion
+from evaluation.models.runs import Verdict, WorkerLease
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -141,38 +142,15 @@ class IssueScan(models.Model):
         return self.state in (self.State.OPEN, self.State.WORKING)
 
 
-class IssueNaming(models.Model):
+class IssueNaming(StoredQuestion):
     """One request to the judge's model for the name of an issue, and its result."""
-
-    class State(models.TextChoices):
-        OPEN = "open", "Waiting"
-        ASKING = "asking", "Asking"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
 
     issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="namings")
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    model = models.CharField(max_length=200)
     # The chats whose rationales are in the request: the answer goes with the first of them.
     chats = models.JSONField(default=list)
-    # The request, byte for byte, so that another worker sends the same; later stored with the call.
-    request = models.JSONField(null=True, blank=True)
-    question = models.CharField(max_length=64)
-    sample = models.PositiveSmallIntegerField(default=0)
-    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
-    error = models.TextField(blank=True, default="")
-    tries = models.PositiveSmallIntegerField(default=0)
-    lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    rung_at = models.DateTimeField(null=True, blank=True)
-    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    reused = models.BooleanField(default=False)
-    cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(StoredQuestion.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["issue"], name="issuenaming_open_once", condition=Q(state__in=["open", "asking"])
@@ -181,8 +159,3 @@ class IssueNaming(models.Model):
 
     def __str__(self) -> str:
         return f"Name of issue {self.issue_id}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has no result yet."""
-        return self.state in (self.State.OPEN, self.State.ASKING)
