@@ -112,6 +112,8 @@ SECRET_KEY = secret_key()
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 # Archives of the whole workspace; web servers and workers share the folder.
 LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
+# A spaCy model that finds names of people and places in incoming chats, by its name or folder; "": none.
+LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
 DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"

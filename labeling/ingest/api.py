@@ -4,9 +4,9 @@ import re
 from typing import Any, cast
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,6 +15,7 @@ from common.api import (
     NO_ACCESS,
     PROBLEMS,
     ApiView,
+    DetailOutput,
     RowOutput,
     StrictInput,
     field_error,
@@ -25,8 +26,9 @@ from common.jsonl import Fields
 from common.parsers import BulkJSONParser
 from common.problems import FieldProblem
 from labeling.chats.core.transcript import MAX_MESSAGES, ROLES
-from labeling.ingest.core.personal_data import KINDS
+from labeling.ingest.core.personal_data import KINDS, NAMED_KINDS
 from labeling.ingest.core.topics import MAX_RULES
+from labeling.ingest.names import NamesUnavailable
 from labeling.ingest.services.chats import MOST_CHATS, KeyConflict, answer_once, chats_ingest, result_json
 from labeling.ingest.services.incoming import incoming_change
 from labeling.models.ingest import IngestSettings
@@ -95,6 +97,17 @@ class ChatsOutput(serializers.Serializer[Any]):
     errors = RowProblemOutput(many=True)  # type: ignore[assignment]  # the name in the answer
 
 
+class _NoNames(APIException):
+    status_code = 503
+
+
+def _ingested(rows: Any, source: str) -> dict[str, Any]:
+    try:
+        return result_json(chats_ingest(rows=rows, source=source))
+    except NamesUnavailable as missing:
+        raise _NoNames(str(missing)) from None
+
+
 class ChatsApi(ApiView):
     """Chats of a system in production."""
 
@@ -113,14 +126,20 @@ class ChatsApi(ApiView):
                 description="The same key and body have the same answer for 24 hours.",
             )
         ],
-        responses={200: ChatsOutput, 400: INVALID, **PROBLEMS},
+        responses={
+            200: ChatsOutput,
+            400: INVALID,
+            503: OpenApiResponse(DetailOutput, description="Names cannot be found now: nothing was stored."),
+            **PROBLEMS,
+        },
     )
     def post(self, request: Request) -> Response:
         """Store up to 5,000 chats; the same chats again change nothing.
 
         Wrong chats are named in `errors`, all others are stored. A chat may grow by messages
         until it is sampled. The body may be packed with gzip. 409 `other_body`: the Idempotency-Key came with
-        another body. 409 `in_progress`: its first request is still at work.
+        another body. 409 `in_progress`: its first request is still at work. 503: names are to be redacted,
+        and the server cannot find them now; nothing was stored, send it again.
         """
         try:
             body = Fields(request.data)
@@ -133,7 +152,7 @@ class ChatsApi(ApiView):
             raise field_error(FieldProblem(wrong.field or "body", wrong.message)) from None
         key = request.headers.get("Idempotency-Key")
         if key is None:
-            return Response(result_json(chats_ingest(rows=rows, source=source)))
+            return Response(_ingested(rows, source))
         if not _KEY.fullmatch(key):
             raise ValidationError({"Idempotency-Key": ["Must be 1 to 200 printable ASCII characters."]})
         try:
@@ -141,7 +160,7 @@ class ChatsApi(ApiView):
                 by=cast(User, request.user),
                 key=key,
                 digest=self.body_digest,
-                work=lambda: result_json(chats_ingest(rows=rows, source=source)),
+                work=lambda: _ingested(rows, source),
             )
         except KeyConflict as conflict:
             raise problem(conflict.code, str(conflict)) from conflict
@@ -152,7 +171,9 @@ class IncomingInput(StrictInput):
     """The rules to change; the others stay."""
 
     redact = serializers.ListField(
-        child=serializers.ChoiceField(choices=KINDS), required=False, help_text="Kinds of personal data."
+        child=serializers.ChoiceField(choices=(*KINDS, *NAMED_KINDS)),
+        required=False,
+        help_text="Kinds of personal data; name and place need a model on the server.",
     )
     regions = serializers.ListField(
         child=serializers.CharField(max_length=2),

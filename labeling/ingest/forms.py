@@ -1,17 +1,19 @@
 """Form of the rules for chats that come in."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 
 from common.guarded_json import guarded_loads
 from common.problems import FieldProblem
-from labeling.ingest.core.personal_data import KINDS
+from labeling.ingest.names import names_offered
 from labeling.ingest.queries import rules_text
 from labeling.models.ingest import IngestSettings
 
 LABELS = {"email": "E-mail addresses", "phone": "Phone numbers", "card": "Payment cards", "iban": "IBANs"}
+NAMED_LABELS = {"name": "Names of people", "place": "Addresses and places"}
+KIND_LABELS = {**LABELS, **NAMED_LABELS}
 MAX_RULES_TEXT = 1_000_000
 _RULE = re.compile(r"rules\[(\d+)\]\.?(.*)")
 
@@ -20,7 +22,7 @@ class IncomingForm(forms.Form):
     """Redaction, topics and retention; each help text names the effect on chats that come in."""
 
     redact = forms.MultipleChoiceField(
-        choices=[(kind, LABELS[kind]) for kind in sorted(KINDS, key=list(LABELS).index)],
+        choices=list(LABELS.items()),
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Redact in new chats",
@@ -44,6 +46,21 @@ class IncomingForm(forms.Form):
         help_text="A JSON list. The first rule that fits gives a topic to a chat that comes without one.",
         widget=forms.Textarea(attrs={"rows": 10, "class": "input mono", "spellcheck": "false"}),
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if names_offered():
+            self.redacts.choices = list(KIND_LABELS.items())
+
+    @property
+    def redacts(self) -> forms.MultipleChoiceField:
+        """The field of kinds."""
+        return cast(forms.MultipleChoiceField, self.fields["redact"])
+
+    @property
+    def finds_names(self) -> bool:
+        """Whether names can be chosen."""
+        return names_offered()
 
     @classmethod
     def of(cls, row: IngestSettings) -> "IncomingForm":

@@ -15,9 +15,11 @@ from common.jsonl import Fields
 from common.problems import FieldProblem
 from labeling.chats.core.transcript import Transcript, transcript_of
 from labeling.ingest.core.intake import Intake
+from labeling.ingest.core.personal_data import NAMED_KINDS
 from labeling.ingest.core.redaction import Redactor
 from labeling.ingest.core.retention import Exemption
 from labeling.ingest.core.topics import Rule, TopicDecision, rules_of, topic_of
+from labeling.ingest.names import name_finder
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.ingest import ChatSource, IngestSettings
 
@@ -48,15 +50,16 @@ def rules_stored(rules: Sequence[Any]) -> tuple[Rule, ...]:
 
 
 def intake_of(row: IngestSettings) -> Intake:
-    """Return what these settings do to a chat."""
+    """Return what these settings do to a chat. Raises NamesUnavailable."""
     redactor = None
     if row.redact:
-        redactor = Redactor(bytes(row.redaction_key), regions=row.regions, kinds=row.redact)
+        names = name_finder() if set(NAMED_KINDS) & set(row.redact) else None
+        redactor = Redactor(bytes(row.redaction_key), regions=row.regions, kinds=row.redact, names=names)
     return Intake(redactor, rules_stored(row.topic_rules))
 
 
 def intake_now() -> Intake:
-    """Return what the workspace does to each chat that comes in."""
+    """Return what the workspace does to each chat that comes in. Raises NamesUnavailable."""
     return intake_of(IngestSettings.current())
 
 
@@ -73,7 +76,7 @@ def trial_of(text: str, row: IngestSettings) -> Trial:
     ----------
     text : a chat as JSON, as in a file of chats or a list of messages, or lines such as "Customer: text".
 
-    Raises FieldProblem for a text that holds no chat.
+    Raises FieldProblem for a text that holds no chat, and NamesUnavailable.
     """
     chat = transcript_of(Fields(_pasted(text)))
     intake = intake_of(row)

@@ -9,7 +9,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from labeling.ingest.forms import LABELS, IncomingForm
+from labeling.ingest.forms import KIND_LABELS, IncomingForm
+from labeling.ingest.names import NamesUnavailable
 from labeling.ingest.queries import source_rows, trial_of
 from labeling.ingest.services.incoming import incoming_change, preview_settings
 from labeling.models.ingest import IngestSettings
@@ -54,10 +55,10 @@ def incoming_try(request: HttpRequest) -> HttpResponse:
             raise FieldProblem("", "Correct the rules above first")
         row = preview_settings(form.cleaned_data) if given else IngestSettings.current()
         trial = trial_of(request.POST.get("chat", ""), row)
-        counts = [(LABELS[kind], count) for kind, count in trial.counts.items()]
+        counts = [(KIND_LABELS[kind], count) for kind, count in trial.counts.items()]
         context = {"trial": trial, "counts": counts}
-    except FieldProblem as problem:
-        context = {"problem": f"{problem}."}
+    except (FieldProblem, NamesUnavailable) as problem:
+        context = {"problem": f"{str(problem)[:1].upper()}{str(problem)[1:]}."}
     if request.headers.get("HX-Request"):
         return render(request, "labeling/ingest/_trial.html", context)
     return _page(request, IncomingForm.of(IngestSettings.current()), **context)
@@ -65,7 +66,7 @@ def incoming_try(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: IncomingForm, **context: Any) -> HttpResponse:
     sources = [
-        (row, [(LABELS.get(kind, kind), count) for kind, count in row.redactions.items()])
+        (row, [(KIND_LABELS.get(kind, kind), count) for kind, count in row.redactions.items()])
         for row in source_rows()
     ]
     context |= {

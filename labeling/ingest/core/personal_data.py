@@ -9,6 +9,7 @@ from phonenumbers import Leniency, PhoneNumberFormat
 from stdnum import iban, luhn
 
 KINDS = ("email", "iban", "card", "phone")  # the order in which they are looked for: a found one is closed
+NAMED_KINDS = ("name", "place")  # found by a language model
 
 # The local part may have 64 characters (RFC 5321, section 4.5.3.1.1), the domain needs a letter at its end.
 _EMAIL = re.compile(r"(?<![\w.+-])\w[\w.'&+-]{0,63}@(?:[^\W_](?:[\w-]{0,62})\.){1,8}[^\W\d_]{2,63}(?![\w-])")

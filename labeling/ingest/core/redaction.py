@@ -4,19 +4,19 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labeling.ingest.core.personal_data import KINDS, Found, personal_data_in
+from labeling.ingest.core.personal_data import KINDS, NAMED_KINDS, Found, personal_data_in
 
 SHORTEST_KEY = 16  # bytes
-_PLACEHOLDER = re.compile(rf"\[({'|'.join(KINDS)}) (\d{{1,6}})\]")
+_PLACEHOLDER = re.compile(rf"\[({'|'.join((*KINDS, *NAMED_KINDS))}) (\d{{1,6}})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """One e-mail address, phone number, card or IBAN of a chat; `count` is how often the chat holds it."""
+    """One piece of personal data of a chat, such as an address; `count` is how often the chat holds it."""
 
     kind: str
     number: int
@@ -80,6 +80,7 @@ class Redactor:
     key : secret of the workspace; without it nobody can test whether a hash is that of a known address.
     regions : see `personal_data_in`.
     kinds : what is redacted; other personal data stays.
+    names : finds names and places in a text, where these kinds are redacted.
 
     Raises ValueError for a key under 16 bytes.
 
@@ -94,10 +95,17 @@ class Redactor:
     (5, 14)
     """
 
-    def __init__(self, key: bytes, *, regions: Sequence[str] = (), kinds: Collection[str] = KINDS) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        regions: Sequence[str] = (),
+        kinds: Collection[str] = KINDS,
+        names: Callable[[str], Sequence[Found]] | None = None,
+    ) -> None:
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"The key of the hashes must have at least {SHORTEST_KEY} bytes, not {len(key)}")
-        self._key, self._regions, self._kinds = key, tuple(regions), frozenset(kinds)
+        self._key, self._regions, self._kinds, self._names = key, tuple(regions), frozenset(kinds), names
 
     def chat(
         self, messages: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] | None = None
@@ -140,13 +148,20 @@ class Redactor:
         >>> redactor.identifier("chat-7"), redactor.identifier("ann@example.com/7")
         ('chat-7', 'email-43d0508695aa25b4/7')
         """
-        for found in reversed(self.found(text)):
+        for found in reversed(self._patterns(text)):  # an id is no sentence: it has no names
             digest = self.digest(found)[:16]
             text = f"{text[: found.start]}{found.kind}-{digest}{text[found.end :]}"
         return text
 
     def found(self, text: str, before: str = "") -> list[Found]:
         """Return the personal data in a text; `before` is the message before it."""
+        found = self._patterns(text, before)
+        for one in self._names(text) if self._names else ():
+            if one.kind in self._kinds and not any(one.start < at.end and at.start < one.end for at in found):
+                found.append(one)
+        return sorted(found)
+
+    def _patterns(self, text: str, before: str = "") -> list[Found]:
         found = personal_data_in(text, before=before, regions=self._regions)
         return [one for one in found if one.kind in self._kinds]
 

@@ -7,7 +7,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from common.problems import FieldProblem, shown
-from labeling.ingest.core.personal_data import KINDS, unknown_regions
+from labeling.ingest.core.personal_data import KINDS, NAMED_KINDS, unknown_regions
+from labeling.ingest.names import NamesUnavailable, name_finder
 from labeling.ingest.queries import chats_due, rules_stored
 from labeling.models.ingest import IngestSettings
 from labeling.models.people import User
@@ -31,7 +32,7 @@ def incoming_change(*, values: Mapping[str, Any], by: User, confirmed: bool = Fa
     Raises
     ------
     FieldProblem
-        an unknown kind or region, a rule that cannot be read, days below 1.
+        an unknown kind or region, names without a model, a rule that cannot be read, days below 1.
     UnconfirmedError
         with the number of chats that would lose their text, where that is not confirmed.
     """
@@ -65,7 +66,7 @@ def preview_settings(values: Mapping[str, Any]) -> IngestSettings:
 
 def _checked(name: str, value: Any) -> Any:
     if name == "redact":
-        return [kind for kind in KINDS if kind in _known(name, value, set(value) - set(KINDS))]
+        return _kinds(value)
     if name == "regions":
         regions = list(dict.fromkeys(str(one).strip().upper() for one in value))
         return _known(name, regions, set(unknown_regions(regions)))
@@ -75,6 +76,18 @@ def _checked(name: str, value: Any) -> Any:
     if value is not None and not 1 <= value <= MOST_DAYS:
         raise FieldProblem(name, f"must be from 1 to {MOST_DAYS:,}, or empty to keep all texts")
     return value
+
+
+def _kinds(value: Sequence[str]) -> list[str]:
+    """Return these kinds in their order; a model for names is loaded, so that it works when chats come."""
+    every = (*KINDS, *NAMED_KINDS)
+    kinds = [kind for kind in every if kind in _known("redact", value, set(value) - set(every))]
+    if set(kinds) & set(NAMED_KINDS):
+        try:
+            name_finder()
+        except NamesUnavailable as missing:
+            raise FieldProblem("redact", str(missing)) from None
+    return kinds
 
 
 def _known(name: str, values: Sequence[str], unknown: set[str]) -> Sequence[str]:
