@@ -152,6 +152,7 @@ urlpatterns = [
         alerts.AlertAcknowledge.as_view(),
         name="api_alert_acknowledge",
     ),
+    path("alerts/<int:alert_id>/accept/", alerts.AlertAccepted.as_view(), name="api_alert_accept"),
     path("alerts/<int:alert_id>/snooze/", alerts.AlertSnooze.as_view(), name="api_alert_snooze"),
     path("alerts/<int:alert_id>/mute/", alerts.AlertMuted.as_view(), name="api_alert_mute"),
     path("alerts/<int:alert_id>/unmute/", alerts.AlertUnmuted.as_view(), name="api_alert_unmute"),

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from alignment.alerts.queries.alerts import SHOWN, AlertRow, alert_list, alert_rows
 from alignment.alerts.services.acts import (
     AlertRefused,
+    alert_accept,
     alert_acknowledge,
     alert_snooze,
     criterion_mute,
@@ -73,9 +74,16 @@ class AlertOutput(serializers.Serializer[Any]):
     began_on = serializers.DateField(help_text="Estimated first day of the change.")
     day = serializers.DateField(help_text="Day of the night that raised it.")
     named_day = serializers.DateField(allow_null=True)
+    bot_version = serializers.CharField(
+        allow_null=True, help_text="The bot's version that went live when the change began."
+    )
+    bot_live_on = serializers.DateField(allow_null=True)
     raised_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
     ended_because = serializers.CharField()
+    accepted_by = serializers.CharField(
+        allow_null=True, help_text="Who accepted the changed rate as the new baseline."
+    )
     acknowledged_at = serializers.DateTimeField(allow_null=True)
     acknowledged_by = serializers.CharField(allow_null=True)
     snoozed_until = serializers.DateField(allow_null=True)
@@ -99,6 +107,7 @@ def alert_json(row: AlertRow) -> dict[str, Any]:
         "began_on",
         "day",
         "named_day",
+        "bot_live_on",
         "raised_at",
         "ended_at",
         "ended_because",
@@ -122,6 +131,8 @@ def alert_json(row: AlertRow) -> dict[str, Any]:
             }
             for one in row.signals
         ],
+        "bot_version": alert.bot_version or None,
+        "accepted_by": alert.accepted_by.get_username() if alert.accepted_by else None,
         "acknowledged_by": alert.acknowledged_by.get_username() if alert.acknowledged_by else None,
         "snoozed_by": alert.snoozed_by.get_username() if alert.snoozed_by else None,
         "muted": row.muted,
@@ -193,10 +204,21 @@ def _criterion(alert: Alert) -> Any:
     return alert.criterion
 
 
+def _drift(alert: Alert) -> Alert:
+    if alert.kind != Alert.Kind.DRIFT:
+        raise ValidationError({"alert": ["This alert is not about a changed rate."]})
+    return alert
+
+
 AlertAcknowledge = _action(
     "acknowledge",
     lambda alert, by: alert_acknowledge(alert=alert, by=by),
     "Store who has seen it. It stays open until its cause ends. Repeating it changes nothing.",
+)
+AlertAccepted = _action(
+    "accept",
+    lambda alert, by: alert_accept(alert=_drift(alert), by=by),
+    "Accept the changed rate: the alert ends, and the next nights become the criterion's new baseline.",
 )
 AlertMuted = _action(
     "mute",

@@ -57,7 +57,7 @@ class ThresholdsForm(forms.Form):
         min_value=0,
         max_value=1_000_000,
         label="Fewest judged chats of a topic",
-        help_text="Judged in seven nights. Topics with fewer chats raise none. 0: no alert.",
+        help_text="Judged in seven nights, of at least twice as many that arrived. 0: no alert.",
     )
 
     @classmethod

@@ -16,9 +16,9 @@ from alignment.alerts.queries.evidence import behind, evidence_charts, watch_row
 from alignment.alerts.queries.nights import newest_step, watch_settings
 from alignment.alerts.services.acts import (
     AlertRefused,
+    alert_accept,
     alert_acknowledge,
     alert_snooze,
-    bot_change,
     criterion_mute,
     criterion_unmute,
     thresholds_save,
@@ -68,7 +68,7 @@ def alert_detail(request: HttpRequest, alert_id: int) -> HttpResponse:
 @READS
 @require_POST
 def alert_act(request: HttpRequest, alert_id: int, act: str) -> HttpResponse:
-    """Acknowledge or snooze an alert, mute or unmute its criterion, or note a new version of the bot."""
+    """Acknowledge or snooze an alert, accept the new rate, or mute or unmute its criterion."""
     alert, by = _alert(alert_id), cast(User, request.user)
     try:
         if act == "acknowledge":
@@ -84,9 +84,9 @@ def alert_act(request: HttpRequest, alert_id: int, act: str) -> HttpResponse:
                 form.add_error("until", problem.message)
                 return _page(request, alert, form)
             messages.success(request, f"Snoozed until {row.snoozed_until:%-d %b %Y}.")
-        elif act == "bot":
-            bot_change(plan=alert.plan, by=by)
-            messages.success(request, "Noted. From tomorrow’s chats on, the bot has a new baseline.")
+        elif act == "accept":
+            alert_accept(alert=alert, by=by)
+            messages.success(request, "Accepted. The next nights become the new baseline.")
         else:
             _mute(request, alert.criterion, act, by)
     except AlertRefused as refused:
@@ -115,7 +115,7 @@ def _mute(request: HttpRequest, criterion: Criterion | None, act: str, by: User)
 
 
 def _alert(alert_id: int) -> Alert:
-    related = ("criterion", "topic", "plan", "judge", "acknowledged_by", "snoozed_by")
+    related = ("criterion", "topic", "plan", "judge", "acknowledged_by", "snoozed_by", "accepted_by")
     return get_object_or_404(Alert.objects.select_related(*related), pk=alert_id)
 
 
@@ -132,6 +132,7 @@ def _page(request: HttpRequest, alert: Alert, form: SnoozeForm) -> HttpResponse:
         "mute": mute,
         "form": form,
         "other": _other(alert),
+        "nights": AlertSettings.current().baseline_nights,
     }
     return render(request, "alignment/alerts/detail.html", context)
 

@@ -147,7 +147,7 @@ TABLES: tuple[Table, ...] = (
     *map(Table, ("alignment.MisalignmentCount", "alignment.PinnedChat", "alignment.RedesignProposal")),
     *map(Table, ("alignment.Policy", "alignment.RegressionTest", "alignment.ReleaseRequest")),
     *map(Table, ("alignment.AuditNight", "alignment.AuditCount", "alignment.HoldoutOpening")),
-    *map(Table, ("alignment.AlertSettings", "alignment.WatchStep", "alignment.BotChange")),
+    *map(Table, ("alignment.AlertSettings", "alignment.WatchStep")),
     *map(Table, ("alignment.Alert", "alignment.AlertMute", "alignment.RateMark")),
     Table("alignment.Suggestion", change=_suggestion),
     *map(Table, ("alignment.SuggestionUse", "common.Comment")),

@@ -56,7 +56,8 @@ class WatchStep(models.Model):
     # The night's day, or the week's last one.
     day = models.DateField()
     # Counts for charts by criterion: {"judged", "labels", "audit": [passed, n]; "anchors": flips by kind;
-    # "parts": another number where a version changed}.
+    # "parts": another number where a baseline began}; "judges": criteria with another judge; "bots": versions
+    # of the bot that went live; "watched": criteria with a frozen baseline.
     counts = models.JSONField(default=dict)
     # alignment.alerts.core.plan_watch; only the newest steps keep theirs.
     state = models.JSONField(default=dict)
@@ -74,17 +75,6 @@ class WatchStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.plan_id}: {self.day}"
-
-
-class BotChange(models.Model):
-    """A lead's note that the bot has another version; the plan's baselines of the bot start anew after it."""
-
-    plan = models.ForeignKey(SamplePlan, on_delete=models.PROTECT, related_name="+")
-    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"{self.plan_id}: {self.at}"
 
 
 class AlertQuerySet(models.QuerySet["Alert"]):
@@ -132,6 +122,11 @@ class Alert(models.Model):
     named_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     ended_because = models.CharField(max_length=200, blank=True, default="")
+    # The version of the bot that went live when the change began.
+    bot_version = models.CharField(max_length=80, blank=True, default="")
+    bot_live_on = models.DateField(null=True, blank=True)
+    # Who accepted the changed rate as the new baseline: that ended the alert.
+    accepted_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

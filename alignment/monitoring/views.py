@@ -20,6 +20,7 @@ from alignment.monitoring.queries.criterion import (
 )
 from alignment.monitoring.queries.document import HEAD, criterion_rows, overview_rows
 from alignment.monitoring.queries.judged import WEEKS, Window, window_of
+from alignment.monitoring.queries.lede import lede
 from alignment.monitoring.queries.overview import CriterionLine, NamedLine, overview
 from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks, standing_changes
 from common.access import permission_or_404
@@ -88,6 +89,7 @@ def monitoring(request: HttpRequest) -> HttpResponse:
     marks, changes = marked_weeks(window), standing_changes()
     context = _about(window) | {
         "found": found,
+        "lede": lede([line.criterion.pk for line in found.lines]),
         "score": score,
         "rows": [
             _criterion_chart(line, window, marks) | {"change": changes.get(line.criterion.pk)}

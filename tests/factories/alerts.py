@@ -49,6 +49,7 @@ def stored_alert(rubric: Rubric, run: Run, *, text: str) -> dict[str, int]:
             "anchors": {key: {"to_false": [2, 30], "to_true": [0, 10], "flipped": [2, 40]}},
             "labels": {key: [38, 40]},
             "parts": {key: 0},
+            "bots": [text],
         },
         state={},
     )

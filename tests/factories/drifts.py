@@ -1,6 +1,8 @@
 """Invented years of judged production: chats, anchors and audits, with a planted change of bot or judge."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from alignment.alerts.core.attribution import (
 )
 from alignment.alerts.core.baselines import flip_band, mean_flip_band, night_band
 from alignment.alerts.core.detectors import NIGHTS_A_YEAR, Floats, Sample
+from alignment.alerts.core.findings import Finding, findings
+from alignment.alerts.core.plan_watch import CriterionNight, PlanNight, Settings, Stratum, advance
 
 CRITERIA = 14
 BASELINE_NIGHTS = 28
@@ -84,15 +88,13 @@ class Simulation:
         chances = self.changed if night >= self.plant.night else self.chances
         flips = self.draw.random(chances.shape, dtype=np.float32) < chances
         down, all_ = (flips & self.was_true).sum(axis=1), flips.sum(axis=1)
-        shares = flips.sum(axis=2)  # criteria that flipped, by run and anchor
-        rows = np.repeat(np.arange(self.runs), shares.shape[1])
-        width = CRITERIA + 1
-        counts = np.bincount(rows * width + shares.ravel(), minlength=self.runs * width)
+        # Criteria that flipped without each criterion: by run, anchor and criterion.
+        others = flips.sum(axis=2)[..., np.newaxis] - flips
         return AnchorAnswers(
             Sample.of_counts(down, np.full(down.shape, TRUE_ANCHORS)),
             Sample.of_counts(all_ - down, np.full(down.shape, FALSE_ANCHORS)),
             Sample.of_counts(all_, np.full(down.shape, TRUE_ANCHORS + FALSE_ANCHORS)),
-            Sample(np.arange(width) / CRITERIA, counts.reshape(self.runs, width).astype(np.float64)),
+            shares_of(others),
         )
 
     def human_rates(self, night: int) -> Floats:
@@ -146,6 +148,15 @@ class Simulation:
         return watch
 
 
+def shares_of(flipped: NDArray[np.int64]) -> Sample:
+    """Shares of the other criteria, from how many flipped by run, anchor and criterion."""
+    runs, _, columns = flipped.shape
+    width = CRITERIA + 1
+    place = np.arange(runs)[:, np.newaxis, np.newaxis] * columns + np.arange(columns)
+    counts = np.bincount((place * width + flipped).ravel(), minlength=runs * columns * width)
+    return Sample(np.arange(width) / (CRITERIA - 1), counts.reshape(runs, columns, width).astype(np.float64))
+
+
 @dataclass(frozen=True)
 class Verdicts:
     """By run: what is named first, and on which night; -1 where nothing is.
@@ -180,3 +191,47 @@ def first_named(watch: Watch) -> Verdicts:
 
 def _earliest(nights: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.where(nights == NEVER, np.iinfo(np.int64).max, nights).min(axis=-1))
+
+
+# ---- a release of the bot, through the stored watch of a plan
+
+OLD, NEW = "5.1", "5.2"
+# Human pass rates of the criteria 1 and 2 of the plan; the release moves that of the first.
+RELEASE_RATES = np.array([0.87, 0.92])
+
+
+def released_nights(
+    effect: float, *, world: World, quiet: int, nights: int, draw: np.random.Generator
+) -> Iterator[PlanNight]:
+    """Nights of the baseline and `quiet` more with the old version, then `nights` with the new one."""
+    for number in range(BASELINE_NIGHTS + quiet + nights):
+        new = number >= BASELINE_NIGHTS + quiet
+        human = RELEASE_RATES + np.array([effect * new, 0.0])
+        passed = draw.binomial(world.chats, human * JUDGE_TPR + (1 - human) * (1 - JUDGE_TNR))
+        flips = draw.random((2, TRUE_ANCHORS + FALSE_ANCHORS)) < world.noise
+        criteria = {
+            place + 1: CriterionNight(
+                "judge",
+                "text",
+                [Stratum(int(passed[place]), world.chats, 1.0)],
+                {chat: (chat < TRUE_ANCHORS) != bool(flip) for chat, flip in enumerate(flips[place])},
+            )
+            for place in range(2)
+        }
+        day = date(2026, 1, 5) + timedelta(days=number)
+        yield PlanNight(day, "judge", criteria, {NEW if new else OLD: world.chats})
+
+
+def release_findings(effect: float, *, runs: int, quiet: int, nights: int, seed: int) -> list[list[Finding]]:
+    """What stands at the end of each run, of a family of 14 criteria."""
+    draw, settings = np.random.default_rng(seed), Settings(family=CRITERIA, nights=BASELINE_NIGHTS)
+    found = []
+    for _ in range(runs):
+        state: dict[str, object] = {}
+        live: list[str] = []
+        for night in released_nights(effect, world=World(), quiet=quiet, nights=nights, draw=draw):
+            step = advance(state, night, settings)
+            state, live = step.state, [*live, *step.live]
+        assert live == [NEW]
+        found.append(findings(state))
+    return found

@@ -93,14 +93,14 @@ class Policy:
 
 @dataclass(frozen=True)
 class Baselines:
-    """Bands by criterion, shape (..., criteria), frozen until the judge or the bot changes by a version.
+    """Bands by criterion, shape (..., criteria), frozen until the judge changes by a version.
 
     Parameters
     ----------
     judged : the judged pass rate. human : the raters' pass rate in the audit sample; None: no audit yet.
     to_false : False among anchors whose baseline answer is True. to_true : True among those with False.
     flipped : another answer than the baseline's, among all anchors of the criterion.
-    flips : of the share of criteria that flip, a mean over anchors, shape (...).
+    flips : of the share of the other criteria that flip, a mean over anchors.
     """
 
     judged: Band
@@ -132,7 +132,10 @@ class Rates:
 
 @dataclass(frozen=True)
 class AnchorAnswers:
-    """Flips of a night's anchors against their baseline answers; see `Baselines` for what each counts."""
+    """Flips of a night's anchors against their baseline answers; see `Baselines` for what each counts.
+
+    flips : by criterion, the share of the other criteria that flip.
+    """
 
     to_false: Sample
     to_true: Sample
@@ -174,7 +177,7 @@ class TwoSided:
 
 @dataclass(frozen=True)
 class Anchors:
-    """Detectors of a stricter, a more lenient and a less consistent judge; and of flips in all criteria."""
+    """Detectors of a stricter, a more lenient and a less consistent judge; and of flips in other criteria."""
 
     to_false: Detector
     to_true: Detector
@@ -193,6 +196,13 @@ class Anchors:
     def log_evidence(self) -> Floats:
         """By criterion, shape (..., criteria)."""
         return mean_evidence(self.to_false, self.to_true, self.flipped)
+
+    def all_evidence(self) -> Floats:
+        """Of all criteria, shape (...): the least that is left without any one of them.
+
+        What one criterion explains is that criterion's alarm alone. The smallest of several e-values is one.
+        """
+        return np.asarray(self.flips.log_evidence().min(axis=-1))
 
     def changes(self) -> NDArray[np.int64]:
         """Index of the largest evidence: 0 stricter, 1 more lenient, 2 less consistent."""
@@ -236,7 +246,7 @@ class Watch:
             0,
             TwoSided(one, one),
             TwoSided(one, one),
-            Anchors(one, one, one, Detector.empty(families)),
+            Anchors(one, one, one, one),
             Detector.test(shape),
             np.ones(shape),
             np.zeros(shape, dtype=bool),
@@ -299,7 +309,7 @@ def observe(
     seen = replace(
         seen,
         anchors_since=_first(watch.anchors_since, anchors.log_evidence() >= limit, watch.night),
-        flips_since=_first(watch.flips_since, anchors.flips.log_evidence() >= limit, watch.night),
+        flips_since=_first(watch.flips_since, anchors.all_evidence() >= limit, watch.night),
     )
     if night.human is not None and baselines.human is not None:
         seen = observe_audit(seen, night.human, baselines.human, limit=limit, night=watch.night)
@@ -407,7 +417,7 @@ def _anchor_alarms(watch: Watch) -> list[Alarm]:
         evidence = _base10(watch.anchors.log_evidence(), one)
         found.append(Alarm(one, Cause.JUDGE, Stream.ANCHORS, change, night, night, evidence))
     if watch.flips_since != NEVER:
-        night, evidence = int(watch.flips_since), _base10(watch.anchors.flips.log_evidence())
+        night, evidence = int(watch.flips_since), _base10(watch.anchors.all_evidence())
         found.append(Alarm(None, Cause.JUDGE, Stream.ANCHORS, Change.LESS_CONSISTENT, night, night, evidence))
     return found
 

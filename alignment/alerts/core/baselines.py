@@ -133,8 +133,23 @@ def mean_flip_band(nights: Sequence[Sample], *, alpha: float, tolerance: float =
     n = sum(night.n() for night in nights)
     if np.any(np.asarray(n) < 30):
         raise ValueError("a baseline of anchors needs 30 anchors that were judged again")
-    rate = np.asarray(sum(night.total() for night in nights) / n)
-    squares = sum((one.counts * (one.values - rate[..., np.newaxis]) ** 2).sum(axis=-1) for one in nights)
-    error = np.sqrt(squares / (n * (n - 1)))
-    high = rate + stdtrit(n - 1, 1 - alpha) * error + tolerance
-    return Band(rate, np.zeros(rate.shape), np.minimum(1.0, high))
+    total = sum(night.total() for night in nights)
+    squares = sum((one.counts * one.values**2).sum(axis=-1) for one in nights)
+    rate = np.asarray(total / n)
+    high = mean_flip_bound(n, total, squares, alpha=alpha, tolerance=tolerance)
+    return Band(rate, np.zeros(rate.shape), high)
+
+
+def mean_flip_bound(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike, *, alpha: float, tolerance: float = TOLERANCE
+) -> Floats:
+    """Upper bound of a mean share from its items, their sum and the sum of their squares; see above.
+
+    >>> mean_flip_bound(100, 3.0, 1.0, alpha=0.025).round(4).item()
+    0.0591
+    """
+    items = np.asarray(n, dtype=np.float64)
+    rate = np.asarray(total) / items
+    spread = np.maximum(np.asarray(squares) - items * rate**2, 0.0)
+    error = np.sqrt(spread / (items * (items - 1)))
+    return np.asarray(np.minimum(1.0, rate + stdtrit(items - 1, 1 - alpha) * error + tolerance))

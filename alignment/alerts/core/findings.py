@@ -1,7 +1,7 @@
 """What a stored state of the watch says: the alarms of each criterion, and how far its baseline is."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from alignment.alerts.core.attribution import NEVER, Cause, Change, Stream, Watch
 from alignment.alerts.core.detectors import Detector, detector_age
 from alignment.alerts.core.plan_watch import ANSWER_NIGHTS, Settings, audit_weeks
+from alignment.alerts.core.shared_flips import flips_evidence
 from alignment.alerts.core.stored_state import detector_of, watch_of
 
 ANCHOR_CHANGES = (Change.STRICTER, Change.MORE_LENIENT, Change.LESS_CONSISTENT)
@@ -24,6 +25,7 @@ class Signal:
     evidence : today's e-value, as a logarithm to base 10.
     before, now : rate of the baseline, and since the estimated start of the change: of passing chats, or of
         flips on the anchors. nights : nights (weeks of the audit) since that start.
+    expected : lowest and highest rate that are no drift.
     """
 
     stream: Stream
@@ -32,6 +34,7 @@ class Signal:
     before: float
     now: float | None
     nights: int
+    expected: tuple[float, float] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as an alert stores it."""
@@ -42,6 +45,7 @@ class Signal:
             "before": round(self.before, 4),
             "now": None if self.now is None else round(self.now, 4),
             "nights": self.nights,
+            "expected": [round(one, 4) for one in self.expected] if self.expected else None,
         }
 
 
@@ -68,9 +72,9 @@ def findings(state: Mapping[str, Any]) -> list[Finding]:
 
 def _of_flips(flips: Mapping[str, Any]) -> Finding:
     detector = detector_of(flips["detector"])
-    signal = _signal(
-        Stream.ANCHORS, Change.LESS_CONSISTENT, detector, detector.log_evidence(), flips["band"][0]
-    )
+    # A state of an earlier version has the evidence of the whole alone.
+    least = max(flips_evidence(flips), 0.0) if flips.get("apart") else detector.log_evidence()
+    signal = _signal(Stream.ANCHORS, Change.LESS_CONSISTENT, detector, least, flips["band"])
     return Finding(None, Cause.JUDGE, (signal,))
 
 
@@ -109,7 +113,7 @@ def _signals(watch: Watch, own: Mapping[str, Any]) -> dict[Stream, Signal]:
             ANCHOR_CHANGES[kind],
             getattr(watch.anchors, name),
             watch.anchors.log_evidence(),
-            own["anchors"]["bands"][name][0],
+            own["anchors"]["bands"][name],
         )
     return found
 
@@ -117,16 +121,29 @@ def _signals(watch: Watch, own: Mapping[str, Any]) -> dict[Stream, Signal]:
 def _rate_signal(stream: Stream, sides: Any, falls: bool, band: list[float]) -> Signal:
     """Of a rate that falls the detector counts failures."""
     change = Change.LOWER if falls else Change.HIGHER
-    one = _signal(stream, change, sides.lower if falls else sides.higher, sides.log_evidence(), band[0])
-    if not falls or one.now is None:
-        return one
-    return Signal(stream, change, one.evidence, one.before, max(0.0, 1 - one.now), one.nights)
+    one = _signal(stream, change, sides.lower if falls else sides.higher, sides.log_evidence(), band)
+    return one if not falls or one.now is None else replace(one, now=max(0.0, 1 - one.now))
 
 
-def _signal(stream: Stream, change: Change, detector: Detector, logs: Any, before: float) -> Signal:
+def _signal(stream: Stream, change: Change, detector: Detector, logs: Any, band: Sequence[float]) -> Signal:
     mean = float(np.ravel(detector.mean())[0])
     evidence = float(np.ravel(logs)[0]) / float(np.log(10))
-    return Signal(stream, change, evidence, before, None if np.isnan(mean) else mean, detector_age(detector))
+    now = None if np.isnan(mean) else mean
+    return Signal(stream, change, evidence, band[0], now, detector_age(detector), (band[1], band[2]))
+
+
+def settled(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[int]:
+    """Return the criteria whose rates had an alarm in the state before, and have none after it."""
+    own = before.get("criteria", {})
+    return frozenset(
+        int(key)
+        for key, one in after["criteria"].items()
+        if key in own and _rate_alarmed(own[key]) and not _rate_alarmed(one)
+    )
+
+
+def _rate_alarmed(own: Mapping[str, Any]) -> bool:
+    return any(own["watch"][name] != NEVER for name in ("judged_since", "human_since"))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The state is plain JSON, one part a criterion: a night's row stores it, and the next night starts there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -26,19 +26,16 @@ from alignment.alerts.core.baselines import (
     TOLERANCE,
     Band,
     flip_band,
-    mean_flip_band,
     night_band,
 )
-from alignment.alerts.core.detectors import NIGHTS_A_YEAR, Detector, Sample
+from alignment.alerts.core.detectors import NIGHTS_A_YEAR, Sample
 from alignment.alerts.core.marks import mark_night
+from alignment.alerts.core.recovery import RECOVERY_NIGHTS, RECOVERY_WEEKS, in_range, newest
+from alignment.alerts.core.shared_flips import Flipped, flips_collect, flips_start, flips_watch
 from alignment.alerts.core.stored_state import (
     Json,
     band_json,
     band_of,
-    detector_json,
-    detector_of,
-    sample_json,
-    sample_of,
     watch_json,
     watch_of,
 )
@@ -46,9 +43,9 @@ from alignment.statistics.cusum import LIMIT
 
 # Nights whose majority is the baseline answer of an anchor: an odd number, not part of the share of flips.
 ANSWER_NIGHTS = 7
-# Anchors of all criteria that the share of flips needs before it is frozen.
-FEWEST_ANCHORS = 30
 AUDIT_WEEKS = FEWEST_NIGHTS
+# A version is live from the first night with so many of the chats, until it has next to none.
+GOES_LIVE, GOES = 0.2, 0.05
 NO_BAND = Band(np.array([0.5]), np.array([0.0]), np.array([1.0]))
 EMPTY = Sample(np.array([[0.0, 1.0]]), np.array([[0.0, 0.0]]))
 NO_RATES = Rates(EMPTY, EMPTY)
@@ -67,22 +64,28 @@ class Stratum(NamedTuple):
 class CriterionNight:
     """One criterion on one night.
 
-    judge, bot : versions; another one starts a new baseline. anchors : whether each anchor passed, by chat.
+    judge : its version; another one starts new baselines, except the raters'. question : version of the
+    criterion's text; another one restarts all. anchors : whether each anchor passed, by chat.
     """
 
     judge: str
-    bot: str
+    question: str
     judged: Sequence[Stratum]
     anchors: Mapping[int, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PlanNight:
-    """One night of a plan. judge : version of the whole judge."""
+    """One night of a plan. judge : version of the whole judge. versions : chats by version of the bot.
+
+    A version of the bot starts no baseline, not even while one is collected: with frequent releases it would
+    never be frozen. Its nights differ more then, which widens the band.
+    """
 
     day: date
     judge: str
     criteria: Mapping[int, CriterionNight]
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,50 +121,54 @@ class WeekMark:
 
 @dataclass(frozen=True)
 class Step:
-    """The state after a night, and what it began anew: criteria with another judge, or another bot.
+    """The state after a night, and what it restarted: criteria with another judge, or another text.
 
-    judge : the whole judge is another one.
+    judge : the whole judge is another one. live : versions of the bot that went live.
     """
 
     state: Json
     judges: frozenset[int] = frozenset()
-    bots: frozenset[int] = frozenset()
+    questions: frozenset[int] = frozenset()
     judge: bool = False
     marks: tuple[WeekMark, ...] = ()
+    live: tuple[str, ...] = ()
 
 
 def advance(state: Mapping[str, Any], night: PlanNight, settings: Settings) -> Step:
     """Add a night; `state` is {} before the first one. Criteria that the night does not have are dropped."""
     before: Mapping[str, Json] = state.get("criteria", {})
     renewed = bool(state) and state["judge"] != night.judge
-    flips = _flips_start() if renewed or not state else state["flips"]
-    judges, bots, marks, after = set(), set(), [], {}
+    flips = flips_start() if renewed or not state else state["flips"]
+    judges, questions, marks, after = set(), set(), [], {}
     for key, one in night.criteria.items():
         own = before.get(str(key)) or _start(one, night.day)
-        if own["judge"] != one.judge:
+        if own.get("question", one.question) != one.question:
+            questions.add(key)
+            own = _start(one, night.day, part=own["part"] + 1)
+        elif own["judge"] != one.judge:
             judges.add(key)
-            own = _new_judge(own, one, night.day)
-        if own["bot"] != one.bot:
-            bots.add(key)
-            own = _new_bot(own, one, night.day)
-        after[str(key)] = own
+            own = _restart(own, night.day, anchors=True) | {"judge": one.judge}
+        after[str(key)] = own | {"question": one.question}
     flips = _flips_night(flips, after, night, settings)
     for key, one in night.criteria.items():
         own, mark = _criterion_night(after[str(key)], one, night, settings, flips=flips)
         after[str(key)] = own
         marks += [WeekMark(key, *mark)] if mark else []
-    state = {"judge": night.judge, "flips": flips, "criteria": after}
-    return Step(state, frozenset(judges), frozenset(bots), renewed, tuple(marks))
+    was = state.get("live")
+    live = versions_live(was or (), night.versions)
+    fresh = () if was is None else tuple(one for one in live if one and one not in was)
+    state = {"judge": night.judge, "flips": flips, "criteria": after, "live": live}
+    return Step(state, frozenset(judges), frozenset(questions), renewed, tuple(marks), fresh)
 
 
 # ---------- start and versions
 
 
-def _start(night: CriterionNight, day: date) -> Json:
+def _start(night: CriterionNight, day: date, *, part: int = 0) -> Json:
     return {
         "judge": night.judge,
-        "bot": night.bot,
-        "part": 0,
+        "question": night.question,
+        "part": part,
         "watch": watch_json(Watch.start(1)),
         "judged": _judged_start(),
         "anchors": _anchors_start(),
@@ -182,36 +189,37 @@ def _audit_start(day: date) -> Json:
     return {"since": day.isoformat(), "weeks": [], "band": None}
 
 
-def _flips_start() -> Json:
-    return {"nights": [], "band": None, "detector": detector_json(Detector.empty()), "alarmed": False}
-
-
-def _new_judge(own: Json, night: CriterionNight, day: date) -> Json:
-    """Start anew what the judge moves; the raters' rate goes on."""
+def _restart(own: Json, day: date, *, anchors: bool = False, audit: bool = False) -> Json:
+    """Restart the judged rate's baseline, and those of the anchors and of the raters' rate if wanted."""
     watch, start = watch_of(own["watch"]), Watch.start(1)
-    watch = replace(start, night=watch.night, human=watch.human, human_since=watch.human_since)
+    fresh = replace(start, night=watch.night)
+    if not anchors:
+        fresh = replace(fresh, anchors=watch.anchors, anchors_since=watch.anchors_since)
+    if not audit:
+        fresh = replace(fresh, human=watch.human, human_since=watch.human_since)
     return own | {
-        "judge": night.judge,
         "part": own["part"] + 1,
-        "watch": watch_json(watch),
+        "watch": watch_json(fresh),
         "judged": _judged_start(),
-        "anchors": _anchors_start(),
+        "anchors": _anchors_start() if anchors else own["anchors"],
+        "audit": _audit_start(day) if audit else own["audit"],
         "cusum": {},
     }
 
 
-def _new_bot(own: Json, night: CriterionNight, day: date) -> Json:
-    """Start anew what the bot moves; the anchors go on."""
-    watch, start = watch_of(own["watch"]), Watch.start(1)
-    watch = replace(start, night=watch.night, anchors=watch.anchors, anchors_since=watch.anchors_since)
-    return own | {
-        "bot": night.bot,
-        "part": own["part"] + 1,
-        "watch": watch_json(watch),
-        "judged": _judged_start(),
-        "audit": _audit_start(day),
-        "cusum": {},
+def accept(state: Mapping[str, Any], *, criterion: int | None, of_judge: bool, day: date) -> Json:
+    """Collect the baselines of a criterion again, from the next night on; None: all criteria.
+
+    of_judge : the anchors' baseline too, else the raters'.
+    """
+    keys = state["criteria"] if criterion is None else [str(criterion)]
+    fresh = {
+        key: _restart(own, day, anchors=of_judge, audit=not of_judge)
+        for key in keys
+        if (own := state["criteria"].get(key)) is not None
     }
+    flips = {"flips": flips_start()} if criterion is None else {}
+    return {**state, **flips, "criteria": {**state["criteria"], **fresh}}
 
 
 # ---------- a night of one criterion
@@ -238,12 +246,38 @@ def _criterion_night(
         looks_a_year=NIGHTS_A_YEAR,
         family=settings.family,
     )
-    rate = own["judged"]["band"]
+    band = own["judged"]["band"]
     cusum, mark = mark_night(
-        own["cusum"], night.day, one.judged, rate=rate and rate[0], limit=settings.mark_limit
+        own["cusum"], night.day, one.judged, rate=band and band[0], limit=settings.mark_limit
     )
+    watch, judged = _judged_recovery(watch, judged, one.judged)
     own = own | {"watch": watch_json(watch), "anchors": anchors, "judged": judged, "cusum": cusum}
     return own, mark
+
+
+def _judged_recovery(watch: Watch, judged: Json, strata: Sequence[Stratum]) -> tuple[Watch, Json]:
+    """End the alarm of a judged rate that is back in its range: the detectors restart, the band stays."""
+    if watch.judged_since[0] == NEVER:
+        return watch, judged
+    recent = newest([*judged.get("recent", []), [list(one) for one in strata]], RECOVERY_NIGHTS)
+    if not in_range(recent, judged["band"], samples=RECOVERY_NIGHTS):
+        return watch, judged | {"recent": recent}
+    start = Watch.start(1)
+    names = ("judged", "guard", "claimed", "falls", "judged_since", "guard_since")
+    watch = replace(watch, **{name: getattr(start, name) for name in names})
+    return watch, judged | {"recent": []}
+
+
+def _audit_recovery(watch: Watch, audit: Json, strata: Sequence[Stratum]) -> tuple[Watch, Json]:
+    """The same of the raters' rate, once the judged rate has no alarm (any more)."""
+    if watch.human_since[0] == NEVER:
+        return watch, audit
+    recent = newest([*audit.get("recent", []), [list(one) for one in strata]], RECOVERY_WEEKS)
+    standing = watch.judged_since[0] != NEVER
+    if standing or not in_range(recent, audit["band"], samples=RECOVERY_WEEKS):
+        return watch, audit | {"recent": recent}
+    start = Watch.start(1)
+    return replace(watch, human=start.human, human_since=start.human_since), audit | {"recent": []}
 
 
 def _rates(strata: Sequence[Stratum]) -> Rates:
@@ -339,36 +373,32 @@ def _flip_baseline(anchors: Json, counts: Mapping[str, tuple[int, int]], setting
 
 
 def _flips_night(flips: Json, criteria: Mapping[str, Json], night: PlanNight, settings: Settings) -> Json:
-    """Add tonight's shares of criteria that flipped, of those whose anchors have baseline answers."""
-    shares = _shares(criteria, night)
-    if shares is None:
+    """Add tonight's flips in all criteria whose anchors have baseline answers."""
+    flipped = _flipped(criteria, night)
+    if not flipped:
         return flips
-    if flips["band"] is None:
-        nights = [*flips["nights"], sample_json(shares)]
-        enough = sum(count for one in nights for _, count in one) >= FEWEST_ANCHORS
-        if len(nights) < settings.flip_nights or not enough:
-            return flips | {"nights": nights}
-        samples = [sample_of(one) for one in nights]
-        band = mean_flip_band(samples, alpha=settings.band_alpha, tolerance=settings.tolerance)
-        return flips | {"nights": [], "band": band_json(band)}
-    detector = detector_of(flips["detector"]).update(shares, np.array(flips["band"][2]))
-    limit = np.log(settings.policy.limit(settings.family))
-    alarmed = flips["alarmed"] or bool(detector.log_evidence() >= limit)
-    return flips | {"detector": detector_json(detector), "alarmed": alarmed}
+    asked = {str(key) for key in night.criteria}
+    flips = flips | {"apart": {key: one for key, one in flips.get("apart", {}).items() if key in asked}}
+    if flips["band"] is not None:
+        return flips_watch(flips, flipped, limit=float(np.log(settings.policy.limit(settings.family))))
+    return flips_collect(
+        flips,
+        flipped,
+        nights=settings.flip_nights,
+        alpha=settings.band_alpha,
+        tolerance=settings.tolerance,
+    )
 
 
-def _shares(criteria: Mapping[str, Json], night: PlanNight) -> Sample | None:
-    """Share of flipped criteria of each anchor as a sample; None without an anchor that has an answer."""
-    flipped: dict[int, list[bool]] = {}
+def _flipped(criteria: Mapping[str, Json], night: PlanNight) -> Flipped:
+    """Whether each anchor flipped, by chat and criterion, where it has a baseline answer."""
+    flipped: dict[int, dict[int, bool]] = {}
     for key, one in night.criteria.items():
         answers = criteria[str(key)]["anchors"]["answers"]
         for chat, good in one.anchors.items() if answers is not None else ():
             if (was := answers.get(str(chat))) is not None:
-                flipped.setdefault(chat, []).append(bool(was) != good)
-    if not flipped:
-        return None
-    values, counts = np.unique([np.mean(one) for one in flipped.values()], return_counts=True)
-    return Sample(values, counts.astype(np.float64))
+                flipped.setdefault(chat, {})[key] = bool(was) != good
+    return flipped
 
 
 # ---------- the weekly audit
@@ -390,6 +420,7 @@ def add_audit(
         else:
             last = max(0, watch.night - 1)
             watch = observe_audit(watch, _rates(strata), band_of(audit["band"]), limit=limit, night=last)
+            watch, audit = _audit_recovery(watch, audit, strata)
         criteria[str(key)] = own | {"audit": audit, "watch": watch_json(watch)}
     return {**state, "criteria": criteria}
 
@@ -411,18 +442,18 @@ def _audit_baseline(audit: Json, strata: Sequence[Stratum], settings: Settings) 
 # ---------- versions of the bot
 
 
-def night_version(current: str | None, chats: Mapping[str, int], *, least: float = 0.2) -> str:
-    """Return the bot's version that a night is held against: the current one while it has 20% of the chats.
+def versions_live(live: Collection[str], chats: Mapping[str, int]) -> list[str]:
+    """Return the versions that are live after a night with these chats; several in an experiment.
 
-    Two versions side by side, as in an experiment, thus do not start a baseline every night.
-
-    >>> night_version("a", {"a": 20, "b": 80}), night_version("a", {"a": 19, "b": 81})
-    ('a', 'b')
+    >>> versions_live(["5.1"], {"5.1": 81, "5.2": 19}), versions_live(["5.1"], {"5.1": 60, "5.2": 40})
+    (['5.1'], ['5.1', '5.2'])
+    >>> versions_live(["5.1", "5.2"], {"5.1": 4, "5.2": 96}), versions_live(["5.2"], {})
+    (['5.2'], ['5.2'])
     """
     whole = sum(chats.values())
-    if current is not None and whole and chats.get(current, 0) >= least * whole:
-        return current
-    return max(chats, key=lambda one: (chats[one], one), default=current or "")
+    if not whole:
+        return sorted(live)
+    return sorted(one for one, n in chats.items() if n >= (GOES if one in live else GOES_LIVE) * whole)
 
 
 def monday(day: date) -> date:

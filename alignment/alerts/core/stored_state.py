@@ -69,7 +69,7 @@ def watch_of(stored: Mapping[str, Any]) -> Watch:
         night=stored["night"],
         judged=_two_sided(stored["judged"]),
         human=_two_sided(stored["human"]),
-        anchors=Anchors(to_false, to_true, flipped, Detector.empty()),
+        anchors=Anchors(to_false, to_true, flipped, Detector.empty((1,))),
         guard=detector_of(stored["guard"], shape=(1,)),
         claimed=np.array([stored["claimed"]]),
         falls=np.array([stored["falls"]]),

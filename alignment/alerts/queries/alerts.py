@@ -67,6 +67,27 @@ class AlertRow:
         return alert.get_kind_display()
 
     @property
+    def since(self) -> str:
+        """When the change began, with the version of the bot that went live then."""
+        alert = self.alert
+        if alert.bot_live_on is None:
+            return f"since about {_day(alert.began_on)}"
+        if alert.bot_live_on == alert.began_on:
+            return f"since {_day(alert.began_on)}, the day bot {alert.bot_version} went live"
+        live = f"bot {alert.bot_version} went live on {_day(alert.bot_live_on)}"
+        return f"since about {_day(alert.began_on)}; {live}"
+
+    @property
+    def shift(self) -> str:
+        """How far the rate moved, of the first signal that is one: "fell by 6 points"."""
+        for one in self.signals:
+            if one.stream != "anchors" and one.before is not None and one.now is not None:
+                points = max(1, abs(round(100 * (one.now - one.before))))
+                moved = "fell" if one.now < one.before else "rose"
+                return f"{moved} by {points} point{'' if points == 1 else 's'}"
+        return "moved"
+
+    @property
     def title(self) -> str:
         """Subject and words on one line."""
         return f"{self.about}: {self.words[:1].lower()}{self.words[1:]}"
@@ -108,10 +129,14 @@ class AlertRow:
         return self.state.capitalize()
 
 
+def _day(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
 def alert_list(shown: str = "open") -> QuerySet[Alert]:
     """Return alerts with what a row needs: the open ones first, those not acknowledged before the others."""
     rows = Alert.objects.select_related(
-        "criterion", "topic", "plan", "judge", "acknowledged_by", "snoozed_by"
+        "criterion", "topic", "plan", "judge", "acknowledged_by", "snoozed_by", "accepted_by"
     )
     if shown == "open":
         rows = rows.filter(ended_at=None)
@@ -231,6 +256,15 @@ def step_subjects(ids: Collection[int], user: User) -> Mapping[int, Subject]:
 
 
 @dataclass(frozen=True, slots=True)
+class ChartMark:
+    """What began on a day: a version of the bot, or a new baseline."""
+
+    day: date
+    text: str
+    of_bot: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ChartPoint:
     """A night or week: hits of n, and the part of the line."""
 
@@ -268,7 +302,20 @@ def flip_points(steps: Iterable[WatchStep]) -> list[ChartPoint]:
         pairs = [one["flipped"] for one in step.counts.get("anchors", {}).values()]
         n = sum(pair[1] for pair in pairs)
         if n:
-            found.append(ChartPoint(step.day, _name(step.day), sum(pair[0] for pair in pairs), n, 0))
+            found.append(ChartPoint(step.day, _day(step.day), sum(pair[0] for pair in pairs), n, 0))
+    return found
+
+
+def chart_marks(steps: Iterable[WatchStep], criterion: int | None) -> list[ChartMark]:
+    """Return the versions of the bot that went live, and where baselines of a criterion began anew."""
+    key, found, before = str(criterion), [], None
+    for step in steps:
+        found += [ChartMark(step.day, f"Bot {one}", of_bot=True) for one in step.counts.get("bots", ())]
+        part = step.counts.get("parts", {}).get(key, before)
+        if before is not None and part != before:
+            new = criterion in step.counts.get("judges", ())
+            found.append(ChartMark(step.day, "New judge or prompt" if new else "New baseline", of_bot=False))
+        before = part
     return found
 
 
@@ -278,12 +325,8 @@ def _points(steps: Iterable[WatchStep], criterion: int, read: Any) -> list[Chart
         pair = read(step.counts, key)
         if pair and pair[1]:
             part = step.counts.get("parts", {}).get(key, 0)
-            found.append(ChartPoint(step.day, _name(step.day), pair[0], pair[1], part))
+            found.append(ChartPoint(step.day, _day(step.day), pair[0], pair[1], part))
     return found
-
-
-def _name(day: date) -> str:
-    return f"{day.day} {day:%b}"
 
 
 def steps_of(alert: Alert, *, most: int) -> list[WatchStep]:

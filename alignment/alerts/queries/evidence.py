@@ -1,7 +1,7 @@
 """The chats behind an alert: failing ones of the judged sample, or anchors with another answer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -10,17 +10,19 @@ from django.db.models import QuerySet
 from alignment.alerts.core.findings import ANCHOR_BANDS, progress
 from alignment.alerts.core.plan_watch import Settings
 from alignment.alerts.queries.alerts import (
+    ChartMark,
     ChartPoint,
     anchor_figures,
     anchor_points,
     audit_points,
+    chart_marks,
     flip_points,
     judged_points,
     label_points,
     steps_of,
 )
 from alignment.alerts.queries.nights import newest_step
-from alignment.models.alerts import Alert
+from alignment.models.alerts import Alert, WatchStep
 from alignment.statistics.intervals import wilson
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.nightly import NightlyRun
@@ -58,6 +60,7 @@ class EvidenceChart:
     unit: str
     rows: list[EvidenceRow]
     band: tuple[float, float, float] | None = None
+    marks: list[ChartMark] = field(default_factory=list)
 
     @property
     def first(self) -> str:
@@ -78,7 +81,7 @@ def evidence_charts(alert: Alert, *, user: User | AnonymousUser) -> list[Evidenc
         return []
     if alert.criterion_id is None:
         whole = _chart("anchors", "Anchors with another answer, all criteria", "answers", flip_points(steps))
-        return [whole] if figures and whole.rows else []
+        return _marked([whole], steps, alert) if figures else []
     bands = _bands(alert)
     kinds = {one["stream"]: ANCHOR_KINDS.get(one["change"], "flipped") for one in alert.signals}
     kind, key = kinds.get("anchors", "flipped"), alert.criterion_id
@@ -98,7 +101,17 @@ def evidence_charts(alert: Alert, *, user: User | AnonymousUser) -> list[Evidenc
             "labels", "Anchors on which judge and raters agree", "anchors", label_points(steps, key)
         )
     order = [*kinds, *(name for name in charts if name not in kinds)]
-    return [charts[name] for name in order if name in charts and charts[name].rows]
+    return _marked([charts[name] for name in order if name in charts], steps, alert)
+
+
+def _marked(charts: Sequence[EvidenceChart], steps: Sequence[WatchStep], alert: Alert) -> list[EvidenceChart]:
+    """Those with points, each with the marks that are in its span."""
+    marks = chart_marks(steps, alert.criterion_id)
+    return [
+        replace(one, marks=[mark for mark in marks if one.first <= mark.day.isoformat() <= one.last])
+        for one in charts
+        if one.rows
+    ]
 
 
 def _bands(alert: Alert) -> dict[str, tuple[float, float, float] | None]:

@@ -16,9 +16,8 @@ from alignment.alerts.core.plan_watch import (
     Settings,
     Stratum,
     monday,
-    night_version,
 )
-from alignment.models.alerts import AlertSettings, BotChange, WatchStep
+from alignment.models.alerts import AlertSettings, WatchStep
 from evaluation.models.day_counts import DayCount
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.nightly import NightlyRun
@@ -34,6 +33,8 @@ WAIT_FOR = timedelta(hours=24)
 # Labels of a week that are still missing so long after it are left out.
 LABELS_WAIT = timedelta(days=14)
 WEEK = timedelta(days=7)
+# A topic raises an alert where so many times the chats arrived that are needed.
+OFTEN = 2
 Pairs = dict[str, list[int]]
 
 
@@ -43,7 +44,6 @@ class NightData:
 
     night: PlanNight
     judge: Judge
-    version: str
     labels: Pairs = field(default_factory=dict)
 
     @property
@@ -89,11 +89,8 @@ def due_nights(plan: SamplePlan, *, now: datetime) -> list[NightlyRun]:
     return due
 
 
-def night_data(night: NightlyRun, *, run: Run, current: str | None) -> NightData:
-    """Return a night's counts; a constant number of queries, none of them over earlier nights.
-
-    `current`: the bot's version so far; None before the first night.
-    """
+def night_data(night: NightlyRun, *, run: Run) -> NightData:
+    """Return a night's counts; a constant number of queries, none of them over earlier nights."""
     prompts = {
         row.criterion_id: row
         for row in JudgePrompt.objects.filter(
@@ -101,24 +98,22 @@ def night_data(night: NightlyRun, *, run: Run, current: str | None) -> NightData
         ).select_related("criterion_version")
     }
     rows = _counts(run)
-    chats: dict[str, int] = defaultdict(int)
+    versions: dict[str, int] = defaultdict(int)
     for _, _, version, count, _, _ in rows:
-        chats[version] += count
-    version = night_version(current, chats)
-    strata = _strata(rows, night.draw, version)
+        versions[version] += count
+    strata = _strata(rows, night.draw)
     answers = _anchor_answers(night, prompts)
-    changes = BotChange.objects.filter(plan=night.draw.plan_id, at__date__lt=night.draw.day).count()
     criteria = {
         key: CriterionNight(
             judge=f"{run.judge.model} {run.judge.engine} {row.prompt_version_id} {row.criterion_version_id}",
-            bot=f"{version} {changes} {row.criterion_version_id}",
+            question=str(row.criterion_version_id),
             judged=strata.get(key, ()),
             anchors=answers.get(key, {}),
         )
         for key, row in sorted(prompts.items())
     }
-    plan_night = PlanNight(night.draw.day, str(run.judge_id), criteria)
-    return NightData(plan_night, run.judge, version, _labels(answers, prompts))
+    plan_night = PlanNight(night.draw.day, str(run.judge_id), criteria, versions)
+    return NightData(plan_night, run.judge, _labels(answers, prompts))
 
 
 def _counts(run: Run) -> list[tuple[int, str, str, int, int, int]]:
@@ -128,17 +123,19 @@ def _counts(run: Run) -> list[tuple[int, str, str, int, int, int]]:
 
 
 def _strata(
-    rows: Sequence[tuple[int, str, str, int, int, int]], draw: SampleDraw, version: str
+    rows: Sequence[tuple[int, str, str, int, int, int]], draw: SampleDraw
 ) -> dict[int, list[Stratum]]:
-    """Return the topics of each criterion; a judged chat stands for the topic's chats by the judged ones."""
+    """Return the topics of each criterion, all versions of the bot together.
+
+    A judged chat stands for the topic's chats by the judged ones.
+    """
     sizes = {one["topic"]: one["size"] for one in draw.strata}
-    judged: dict[tuple[int, str], int] = defaultdict(int)
-    for criterion, topic, _, n, _, _ in rows:
-        judged[criterion, topic] += n
+    sums: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for criterion, topic, _, *counts in rows:
+        sums[criterion, topic] = [a + b for a, b in zip(sums[criterion, topic], counts, strict=True)]
     strata: dict[int, list[Stratum]] = defaultdict(list)
-    for criterion, topic, own, _, good, bad in rows:
-        if own == version and good + bad:
-            n = judged[criterion, topic]
+    for (criterion, topic), (n, good, bad) in sums.items():
+        if good + bad:
             strata[criterion].append(Stratum(good, good + bad, max(1.0, sizes.get(topic, n) / n)))
     return strata
 
@@ -253,7 +250,10 @@ def audit_week(plan: SamplePlan, week: date) -> AuditWeek:
 
 @dataclass(frozen=True)
 class Gap:
-    """Too little was judged in seven nights; `n` of at least `needed`, and the topic's chats."""
+    """Too little was judged in seven nights; `n` of at least `needed`, and the topic's chats.
+
+    `raises` : else it only keeps an alert open: a rare topic would raise and end one every few days.
+    """
 
     kind: str
     criterion: int | None
@@ -261,6 +261,7 @@ class Gap:
     n: int
     needed: int
     chats: int | None = None
+    raises: bool = True
 
     def as_json(self) -> dict[str, Any]:
         """Return it as an alert stores it."""
@@ -302,5 +303,6 @@ def _topic_gaps(draws: Sequence[SampleDraw], counts: Any, row: AlertSettings) ->
     for topic in Topic.objects.filter(key__in=list(chats)):
         n, whole = judged[topic.pk], chats[topic.key]
         if whole >= row.fewest_chats and n < row.fewest_chats:
-            found.append(Gap("chats" if n else "coverage", None, topic.pk, n, row.fewest_chats, whole))
+            kind, raises = "chats" if n else "coverage", whole >= OFTEN * row.fewest_chats
+            found.append(Gap(kind, None, topic.pk, n, row.fewest_chats, whole, raises))
     return found

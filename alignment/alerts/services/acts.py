@@ -1,4 +1,4 @@
-"""What leads do with alerts: acknowledge, snooze, mute a criterion, note a new bot, set thresholds."""
+"""What leads do with alerts: acknowledge, snooze, mute a criterion, accept a new rate, set thresholds."""
 
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
@@ -6,8 +6,10 @@ from datetime import date, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from alignment.alerts.core.plan_watch import ANSWER_NIGHTS
-from alignment.models.alerts import Alert, AlertMute, AlertSettings, BotChange
+from alignment.alerts.core.plan_watch import ANSWER_NIGHTS, accept
+from alignment.alerts.queries.nights import newest_step
+from alignment.alerts.services.alerts import News, accepted_end, news_send
+from alignment.models.alerts import Alert, AlertMute, AlertSettings
 from common.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -75,13 +77,26 @@ def criterion_unmute(*, criterion: Criterion, by: User) -> None:
 
 
 @transaction.atomic
-def bot_change(*, plan: SamplePlan, by: User) -> BotChange:
-    """Note that the bot has another version, for chats that do not say so: its baselines start anew.
+def alert_accept(*, alert: Alert, by: User) -> Alert:
+    """End a drift's alert and collect the criterion's baseline anew from the next night on.
 
-    It holds for chats of the days after today.
+    Of the bot: the baselines of the judged rate and of the raters' rate. Of the judge: those of the judged
+    rate and of the anchors, of all criteria where the alert is about all. Raises AlertRefused for a gap.
     """
-    row = BotChange.objects.create(plan=plan, by=by)
-    audit(actor=by, verb="bot changed", obj=plan, name=plan.name)
+    plan = SamplePlan.objects.select_for_update(no_key=True, of=("self",)).get(pk=alert.plan_id)
+    row = _standing(alert)
+    if row.kind != Alert.Kind.DRIFT:
+        raise AlertRefused("only a changed rate can be a new baseline")
+    of_judge, news = row.cause == Alert.Cause.JUDGE, News()
+    step = newest_step(plan)
+    if step is not None and step.state:
+        today = timezone.localdate()
+        step.state = accept(step.state, criterion=row.criterion_id, of_judge=of_judge, day=today)
+        step.save(update_fields=["state"])
+    accepted_end(row, by=by, news=news)
+    audit(actor=by, verb="alert accepted as baseline", obj=row, subject=row.subject)
+    news_send(news)
+    row.refresh_from_db()
     return row
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -24,9 +24,15 @@ from labeling.models.sampling import SamplePlan
 # So many news of one evaluation have an inbox item each; more of them share one.
 ONE_BY_ONE = 3
 NEW_JUDGE = "The judge has another model or prompt version."
-NEW_BOT = "The bot has another version."
+NEW_TEXT = "The criterion has another text."
+BACK = "The rate is back in the range of its baseline."
+ACCEPTED = "Accepted as the new baseline."
 NOT_ASKED = "The judge no longer asks this criterion."
 ENOUGH = "Enough was judged again."
+# A gap ends after so many nights in a row without it.
+NIGHTS_CLOSED = 7
+# A version of the bot that went live so many days around the estimated start belongs to the change.
+AROUND = timedelta(days=3)
 
 
 @dataclass
@@ -37,12 +43,25 @@ class News:
     ended: list[Alert] = field(default_factory=list)
 
 
-def drifts_end(plan: SamplePlan, step: Step, news: News) -> None:
-    """End the drift alerts whose streams started anew with another version."""
+def drifts_end(plan: SamplePlan, step: Step, news: News, *, back: Collection[int] = ()) -> None:
+    """End the drift alerts whose streams started anew, or whose rates are `back` in their range."""
     asked = {int(key) for key in step.state["criteria"]}
     for alert in Alert.objects.standing().filter(plan=plan, kind=Alert.Kind.DRIFT):
         if reason := _end_reason(alert, step, asked):
             _end(alert, reason, news)
+        elif alert.criterion_id in back and alert.cause != Alert.Cause.JUDGE:
+            _end(alert, BACK, news)
+
+
+def accepted_end(alert: Alert, *, by: User, news: News) -> None:
+    """End an alert whose rate somebody accepted, and those that the same rates have raised."""
+    rows = Alert.objects.standing().filter(plan=alert.plan_id, kind=Alert.Kind.DRIFT)
+    if alert.criterion_id is not None:
+        rows = rows.filter(criterion=alert.criterion_id)
+    for row in rows.filter(cause__in=(alert.cause, Alert.Cause.UNCLEAR)):
+        row.accepted_by = by
+        row.save(update_fields=["accepted_by"])
+        _end(row, ACCEPTED, news)
 
 
 def _end_reason(alert: Alert, step: Step, asked: Collection[int]) -> str:
@@ -51,9 +70,9 @@ def _end_reason(alert: Alert, step: Step, asked: Collection[int]) -> str:
         return NEW_JUDGE if step.judge else ""
     if key not in asked:
         return NOT_ASKED
-    if alert.cause != Alert.Cause.BOT and key in step.judges:
-        return NEW_JUDGE
-    return NEW_BOT if alert.cause != Alert.Cause.JUDGE and key in step.bots else ""
+    if key in step.questions:
+        return NEW_TEXT
+    return NEW_JUDGE if alert.cause != Alert.Cause.BOT and key in step.judges else ""
 
 
 def drifts_raise(
@@ -73,6 +92,7 @@ def drifts_raise(
         elif row.cause != cause:
             row.cause, row.subject, row.signals = cause, _subject("drift", cause, one.criterion), signals
             row.named_day, row.named_at, row.judge = day, timezone.now(), judge or row.judge
+            row.bot_live_on, row.bot_version = _release(plan, cause, row.began_on, signals)
             row.save()
             news.raised.append(row)
         elif row.signals != signals:
@@ -90,7 +110,8 @@ def _raise(
     day: date,
 ) -> Alert:
     named = cause != Alert.Cause.UNCLEAR
-    now = timezone.now()
+    now, began = timezone.now(), _began(plan, one, day)
+    live_on, version = _release(plan, cause, began, signals)
     return Alert.objects.create(
         plan=plan,
         kind=Alert.Kind.DRIFT,
@@ -99,7 +120,9 @@ def _raise(
         subject=_subject("drift", cause, one.criterion),
         judge=judge,
         signals=signals,
-        began_on=_began(plan, one, day),
+        began_on=began,
+        bot_version=version,
+        bot_live_on=live_on,
         day=day,
         named_day=day if named else None,
         raised_at=now,
@@ -120,13 +143,30 @@ def _began(plan: SamplePlan, one: Finding, day: date) -> date:
     return earliest
 
 
+def _release(
+    plan: SamplePlan, cause: Alert.Cause, began: date, signals: Sequence[Mapping[str, Any]]
+) -> tuple[date | None, str]:
+    """Day and version of the bot that went live nearest to the start of its change; of the judge none."""
+    if cause == Alert.Cause.JUDGE:
+        return None, ""
+    of_weeks = all(one["stream"] == Stream.AUDIT for one in signals)  # a week of labels has no day
+    last = began + AROUND + timedelta(days=6 if of_weeks else 0)
+    steps = WatchStep.objects.filter(plan=plan, day__gte=began - AROUND, day__lte=last, week=None)
+    released = [
+        (day, counts["bots"][-1]) for day, counts in steps.values_list("day", "counts") if counts.get("bots")
+    ]
+    return min(released, key=lambda one: (abs(one[0] - began), one[0]), default=(None, ""))
+
+
 def gaps_sync(plan: SamplePlan, found: Sequence[Gap], *, judge: Judge, day: date, news: News) -> None:
-    """Raise an alert for each gap, and end those that are closed."""
+    """Raise an alert for each gap, and end those that were closed for seven nights in a row."""
     rows = Alert.objects.standing().filter(plan=plan).exclude(kind=Alert.Kind.DRIFT)
-    standing = {row.subject: row for row in rows}
+    standing = {(row.criterion_id, row.topic_id): row for row in rows}
     for gap in found:
         subject = _subject(gap.kind, "", gap.criterion, gap.topic)
-        row = standing.pop(subject, None)
+        row = standing.pop((gap.criterion, gap.topic), None)
+        if row is None and not gap.raises:
+            continue
         if row is None:
             news.raised.append(
                 Alert.objects.create(
@@ -143,10 +183,14 @@ def gaps_sync(plan: SamplePlan, found: Sequence[Gap], *, judge: Judge, day: date
                 )
             )
         else:
-            row.signals = [gap.as_json()]
-            row.save(update_fields=["signals"])
+            row.kind, row.subject, row.signals = Alert.Kind(gap.kind), subject, [gap.as_json()]
+            row.save(update_fields=["kind", "subject", "signals"])
     for row in standing.values():
-        _end(row, ENOUGH, news)
+        closed = row.signals[0].get("closed", 0) + 1
+        row.signals = [{**row.signals[0], "closed": closed}]
+        row.save(update_fields=["signals"])
+        if closed >= NIGHTS_CLOSED:
+            _end(row, ENOUGH, news)
 
 
 def _subject(kind: str, cause: str, criterion: int | None, topic: int | None = None) -> str:
@@ -205,6 +249,8 @@ def alert_event(alert: Alert) -> Mapping[str, Any]:
         "began_on": alert.began_on.isoformat(),
         "day": alert.day.isoformat(),
         "named_day": alert.named_day.isoformat() if alert.named_day else None,
+        "bot_version": alert.bot_version or None,
+        "bot_live_on": alert.bot_live_on.isoformat() if alert.bot_live_on else None,
         "ended": alert.ended_because or None,
         "signals": alert.signals,
     }

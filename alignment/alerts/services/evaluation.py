@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from alignment.alerts.core.findings import findings
+from alignment.alerts.core.findings import findings, settled
 from alignment.alerts.core.plan_watch import Settings, Step, WeekMark, add_audit, advance, flip_counts
 from alignment.alerts.queries.nights import (
     NightData,
@@ -59,19 +59,19 @@ def night_watch(night: NightlyRun) -> WatchStep | None:
     row = AlertSettings.current()
     settings, last = watch_settings(row), newest_step(plan)
     before = last.state if last else {}
-    data = night_data(night, run=night.run, current=before.get("version"))
+    data = night_data(night, run=night.run)
     step = advance(before, data.night, settings)
     stored = WatchStep.objects.create(
         plan=plan,
         draw=night.draw,
         day=night.draw.day,
         counts=_counts(data, step),
-        state=step.state | {"version": data.version},
+        state=step.state,
     )
     _forget(plan)
     _mark(plan, step.marks)
     news = News()
-    drifts_end(plan, step, news)
+    drifts_end(plan, step, news, back=settled(before, step.state) - step.judges)
     drifts_raise(plan, findings(step.state), judge=data.judge, day=stored.day, news=news)
     found = gaps(plan, day=stored.day, criteria=list(data.night.criteria), row=row)
     gaps_sync(plan, found, judge=data.judge, day=stored.day, news=news)
@@ -92,6 +92,7 @@ def week_watch(plan: SamplePlan, week: date, settings: Settings | None = None) -
     stored = WatchStep.objects.create(plan=plan, week=week, day=labels.last, counts=counts, state=state)
     _forget(plan)
     news = News()
+    drifts_end(plan, Step(state), news, back=settled(last.state, state))
     drifts_raise(plan, findings(state), judge=None, day=labels.last, news=news)
     news_send(news, step=stored)
     return stored
@@ -109,8 +110,16 @@ def _counts(data: NightData, step: Step) -> dict[str, Any]:
         answers = step.state["criteria"][str(key)]["anchors"]["answers"]
         if one.anchors and answers is not None:
             flips[str(key)] = flip_counts(answers, one.anchors)
-    parts = {key: own["part"] for key, own in step.state["criteria"].items()}
-    return {"judged": data.judged, "anchors": flips, "labels": data.labels, "parts": parts}
+    criteria = step.state["criteria"]
+    return {
+        "judged": data.judged,
+        "anchors": flips,
+        "labels": data.labels,
+        "parts": {key: own["part"] for key, own in criteria.items()},
+        "judges": sorted(step.judges),
+        "bots": list(step.live),
+        "watched": sum(own["judged"]["band"] is not None for own in criteria.values()),
+    }
 
 
 def _forget(plan: SamplePlan) -> None:

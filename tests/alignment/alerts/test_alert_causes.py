@@ -3,7 +3,8 @@
 14 criteria; 500 chats judged a night; 120 anchors (80 True, 40 False by baseline) judged again every night,
 of which 3% flip by chance; baselines of 28 nights; 175 audit labels a week; alpha .05 a year. Effects: a
 silent model change flips 3% more answers of all criteria, both ways; a stricter prompt makes 8% of the True
-answers of one criterion False; a bot drift costs 8 points of one human pass rate.
+answers of one criterion False; a bot drift costs 8 points of one human pass rate; a release of the bot is
+another version, with or without such a drift.
 """
 
 import numpy as np
@@ -26,7 +27,16 @@ from alignment.alerts.core.attribution import (
 )
 from alignment.alerts.core.baselines import Band
 from alignment.alerts.core.detectors import NIGHTS_A_YEAR, Sample
-from tests.factories.drifts import Plant, Simulation, Verdicts, World, every, first_named, one
+from tests.factories.drifts import (
+    Plant,
+    Simulation,
+    Verdicts,
+    World,
+    every,
+    first_named,
+    one,
+    release_findings,
+)
 
 QUIET = 10  # nights before the change in quick runs
 SILENT = Plant(QUIET, to_false=every(0.03), to_true=every(0.03))
@@ -53,6 +63,30 @@ def test_at_least_95_of_100_bot_drifts_are_named_the_bots() -> None:
     found = named(BOT, runs=100, nights=QUIET + 45)
     assert found.bot.sum() >= 95
     assert found.judge.sum() == 0
+
+
+@pytest.mark.parametrize("effect", [0.5, 0.8])
+def test_a_criterion_that_moves_far_is_no_change_of_all_criteria(effect: float) -> None:
+    """It would end the certificates of all the others."""
+    watch = Simulation(World(), Plant(QUIET, to_false=one(effect)), runs=40, seed=5).watched(QUIET + 30)
+    assert (watch.flips_since == NEVER).all()
+    assert (watch.anchors_since != NEVER).sum(axis=0).tolist() == [40 * (key == 5) for key in range(14)]
+
+
+def test_a_silent_model_change_is_a_change_of_all_criteria() -> None:
+    watch = Simulation(World(), SILENT, runs=60, seed=1).watched(QUIET + 20)
+    assert (watch.flips_since != NEVER).sum() >= 58
+
+
+@pytest.mark.heavy
+def test_at_least_38_of_40_releases_that_cost_8_points_are_named_the_bots() -> None:
+    found = release_findings(-0.08, runs=40, quiet=QUIET, nights=45, seed=21)
+    assert sum([(one.criterion, one.cause) for one in run] == [(1, Cause.BOT)] for run in found) >= 38
+
+
+@pytest.mark.heavy
+def test_releases_that_change_nothing_raise_nothing() -> None:
+    assert release_findings(0.0, runs=40, quiet=QUIET, nights=45, seed=22) == [[]] * 40
 
 
 def test_quarters_without_a_change_have_no_alarm() -> None:
@@ -109,7 +143,7 @@ BASELINES = Baselines(
     band(0.02, 0.0, 0.04),
     band(0.02, 0.0, 0.04),
     band(0.02, 0.0, 0.04),
-    Band(np.array(0.02), np.array(0.0), np.array(0.04)),
+    band(0.02, 0.0, 0.04),
     band(0.90, 0.85, 0.95),
 )
 
@@ -127,7 +161,7 @@ def night(
             Sample.of_counts([min(down, anchors), quiet], n),
             Sample.of_counts([min(up, anchors), quiet], n),
             Sample.of_counts([min(down + up, 2 * anchors), 2 * quiet], 2 * n),
-            Sample(np.array([0.0, 0.5]), np.array([2.0 * anchors, 0.0])),
+            Sample(np.array([0.0, 0.5]), np.array([[2.0 * anchors, 0.0]] * CRITERIA)),
         ),
         audit,
     )
@@ -195,12 +229,20 @@ def test_anchors_that_move_end_no_other_criterion() -> None:
 
 def test_flips_of_all_criteria_name_the_judge_in_each() -> None:
     quiet = night()
-    noisy = Sample(np.array([0.0, 0.5]), np.array([160.0, 40.0]))
+    noisy = Sample(np.array([0.0, 0.5]), np.array([[160.0, 40.0]] * CRITERIA))
     anchors = AnchorAnswers(quiet.anchors.to_false, quiet.anchors.to_true, quiet.anchors.flipped, noisy)
     watch = watch_of(*[Night(quiet.judged, anchors)] * 5)
     alarm = only(watch)
     assert (alarm.criterion, alarm.cause, alarm.change) == (None, Cause.JUDGE, Change.LESS_CONSISTENT)
     assert watch.judge_named().tolist() == [True, True]
+
+
+def test_flips_that_one_criterion_explains_are_not_those_of_all() -> None:
+    quiet = night()
+    counts = np.array([[200.0, 0.0], [160.0, 40.0]])  # without the first criterion there are none
+    flips = Sample(np.array([0.0, 0.5]), counts)
+    anchors = AnchorAnswers(quiet.anchors.to_false, quiet.anchors.to_true, quiet.anchors.flipped, flips)
+    assert alarms(watch_of(*[Night(quiet.judged, anchors)] * 5)) == ()
 
 
 def test_the_raters_rate_names_the_bot_whatever_the_judge_says() -> None:

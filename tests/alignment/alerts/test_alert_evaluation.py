@@ -1,4 +1,4 @@
-"""Which nights and weeks are evaluated, what is too little judged, and what a version change ends."""
+"""Which nights and weeks are evaluated, what is too little judged, and what ends an alert."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from alignment.alerts.core.attribution import Cause, Change, Stream
 from alignment.alerts.core.findings import Finding, Signal
 from alignment.alerts.core.plan_watch import Step, Stratum, monday
 from alignment.alerts.queries.nights import (
+    Gap,
     audit_week,
     due_nights,
     due_weeks,
@@ -17,7 +18,6 @@ from alignment.alerts.queries.nights import (
     night_data,
     watch_settings,
 )
-from alignment.alerts.services.acts import bot_change
 from alignment.alerts.services.alerts import News, drifts_end, drifts_raise, gaps_sync
 from alignment.alerts.services.evaluation import STATES_KEPT, alerts_work
 from alignment.models.alerts import Alert, AlertSettings, WatchStep
@@ -117,32 +117,32 @@ def test_a_judged_chat_stands_for_the_chats_of_its_topic(
 ) -> None:
     night = judged_night(plan, judge, refund=20, other=10)
     assert night.run is not None
-    data = night_data(night, run=night.run, current=None)
+    data = night_data(night, run=night.run)
     assert data.night.criteria[polite.pk].judged == [Stratum(2, 2, 5.0), Stratum(4, 4, 5.0)]
 
 
-def test_chats_of_another_version_do_not_count(plan: SamplePlan, judge: Judge, polite: Criterion) -> None:
-    night = judged_night(plan, judge)
+def release(night: NightlyRun, version: str, *, chats: int) -> None:
+    """So many chats of a night are of this version of the bot."""
     assert night.run is not None
-    two = list(night.run.run_chats.values_list("chat", flat=True)[:2])
-    Chat.objects.filter(pk__in=two).update(metadata={"bot_version": "v2"})
+    some = list(night.run.run_chats.order_by("pk").values_list("chat", flat=True)[:chats])
+    Chat.objects.filter(pk__in=some).update(metadata={"bot_version": version})
     days_recount(night.run.pk)
-    data = night_data(night, run=night.run, current=None)
-    assert (data.version, data.night.criteria[polite.pk].judged[0].answers) == ("", 4)
-    after = night_data(night, run=night.run, current="v2")
-    assert (after.version, after.night.criteria[polite.pk].judged[0].answers) == ("v2", 2)
 
 
-def test_a_noted_new_bot_holds_for_the_days_after(
-    plan: SamplePlan, judge: Judge, polite: Criterion, lead_user: User
-) -> None:
-    night = judged_night(plan, judge)
+def test_all_versions_of_the_bot_count_together(plan: SamplePlan, judge: Judge, polite: Criterion) -> None:
+    night = judged_night(plan, judge, failed=1)
+    release(night, "5.2", chats=2)
     assert night.run is not None
-    before = night_data(night, run=night.run, current=None).night.criteria[polite.pk].bot
-    bot_change(plan=plan, by=lead_user)
-    assert night_data(night, run=night.run, current=None).night.criteria[polite.pk].bot == before
-    night.draw.day = timezone.localdate() + timedelta(days=1)
-    assert night_data(night, run=night.run, current=None).night.criteria[polite.pk].bot != before
+    data = night_data(night, run=night.run)
+    assert data.night.versions == {"": 4, "5.2": 2}
+    assert data.night.criteria[polite.pk].judged == [Stratum(5, 6, pytest.approx(10 / 6))]
+
+
+def test_the_night_on_which_a_version_goes_live_is_marked_once(plan: SamplePlan, judge: Judge) -> None:
+    for back, version in ((4, "5.1"), (3, "5.1"), (2, "5.2"), (1, "5.2")):
+        release(judged_night(plan, judge, back=back), version, chats=6)
+    alerts_work()
+    assert [step.counts["bots"] for step in WatchStep.objects.order_by("pk")] == [[], [], ["5.2"], []]
 
 
 def test_only_the_newest_states_are_kept(plan: SamplePlan, judge: Judge) -> None:
@@ -201,15 +201,20 @@ def test_a_weeks_rates_are_the_consensus_by_probability(
 # ---- too little judged
 
 
-def test_gaps_are_raised_after_a_week_and_end_when_closed(
-    plan: SamplePlan, judge: Judge, polite: Criterion
-) -> None:
+def frame(night: NightlyRun, **sizes: int) -> SampleDraw:
+    """A night whose frame also had so many chats of these topics, none of them judged."""
+    draw = night.draw
+    rows = [{"topic": key, "size": size, "n": 0, "probability": 0.0} for key, size in sizes.items()]
+    draw.strata = [*draw.strata, *rows]
+    draw.save()
+    for key in sizes:
+        Topic.objects.get_or_create(key=key, defaults={"name": key})
+    return draw
+
+
+def test_gaps_are_raised_after_a_week(plan: SamplePlan, judge: Judge, polite: Criterion) -> None:
     row = AlertSettings(fewest_verdicts=20, fewest_chats=5)
-    judged_night(plan, judge, back=1, refund=9)
-    first = SampleDraw.objects.get()
-    first.strata = [*first.strata, {"topic": "returns", "size": 8, "n": 0, "probability": 0.0}]
-    first.save()
-    Topic.objects.create(key="returns", name="Returns")
+    first = frame(judged_night(plan, judge, back=1, refund=9), returns=8, rare=4)
     assert gaps(plan, day=first.day, criteria=[polite.pk], row=row) == []  # in the first week
     judged_night(plan, judge, back=7, refund=9)
     found = gaps(plan, day=first.day, criteria=[polite.pk], row=row)
@@ -217,12 +222,30 @@ def test_gaps_are_raised_after_a_week_and_end_when_closed(
         ("verdicts", 12, 20, None),
         ("coverage", 0, 5, 8),
     ]
+
+
+def test_a_topic_with_few_chats_raises_none_and_keeps_one_open(plan: SamplePlan, judge: Judge) -> None:
+    topic = Topic.objects.create(key="returns", name="Returns")
     news = News()
-    for _ in range(2):
-        gaps_sync(plan, found, judge=judge, day=first.day, news=news)
-    assert [row.kind for row in news.raised] == ["verdicts", "coverage"]
-    gaps_sync(plan, found[:1], judge=judge, day=first.day, news=news)
-    assert [row.kind for row in news.ended] == ["coverage"]
+    for chats, raises in ((8, False), (12, True), (8, False)):
+        found = [Gap("coverage", None, topic.pk, 0, 5, chats, raises)]
+        gaps_sync(plan, found, judge=judge, day=yesterday(), news=news)
+    assert (len(news.raised), news.ended) == (1, [])
+    alert = Alert.objects.get()
+    gaps_sync(plan, [Gap("chats", None, topic.pk, 2, 5, 12)], judge=judge, day=yesterday(), news=news)
+    alert.refresh_from_db()
+    assert (alert.kind, alert.signals[0]["n"], len(news.raised)) == ("chats", 2, 1)  # no second alert
+
+
+def test_a_gap_ends_after_seven_nights_in_a_row_without_it(
+    plan: SamplePlan, judge: Judge, polite: Criterion
+) -> None:
+    gap, news = Gap("verdicts", polite.pk, None, 90, 100), News()
+    for found in ([gap], *[[]] * 6, [gap], *[[]] * 6):
+        gaps_sync(plan, found, judge=judge, day=yesterday(), news=news)
+    assert (len(news.raised), news.ended) == (1, [])
+    gaps_sync(plan, [], judge=judge, day=yesterday(), news=news)
+    assert [one.ended_because for one in news.ended] == ["Enough was judged again."]
 
 
 # ---- alerts of drifts
@@ -252,7 +275,7 @@ def test_an_unclear_alert_becomes_that_of_its_cause(
 @pytest.mark.parametrize(
     ("changed", "left"),
     [
-        ({"bots": frozenset({1})}, {"judge"}),
+        ({"questions": frozenset({1})}, set()),
         ({"judges": frozenset({1})}, {"bot"}),
         ({}, {"bot", "judge", "unclear"}),
     ],
@@ -266,6 +289,33 @@ def test_a_version_ends_the_alerts_of_what_it_changed(
     own: dict[str, Any] = {name: frozenset({polite.pk}) for name in changed}
     drifts_end(plan, Step({"criteria": {str(polite.pk): {}}}, **own), News())
     assert set(Alert.objects.standing().values_list("cause", flat=True)) == left
+
+
+def test_a_rate_that_is_back_ends_the_alerts_of_the_bot(
+    plan: SamplePlan, judge: Judge, polite: Criterion
+) -> None:
+    for cause in (Cause.BOT, Cause.JUDGE):
+        drifts_raise(plan, [finding(polite, cause)], judge=judge, day=yesterday(), news=News())
+    drifts_end(plan, Step({"criteria": {str(polite.pk): {}}}), News(), back={polite.pk})
+    assert set(Alert.objects.standing().values_list("cause", flat=True)) == {"judge"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "live", "named"),
+    [(Cause.BOT, 3, "5.2"), (Cause.UNCLEAR, 3, "5.2"), (Cause.JUDGE, 3, ""), (Cause.BOT, 9, "")],
+)
+def test_a_change_of_the_bot_names_the_version_that_went_live_around_its_start(
+    plan: SamplePlan, judge: Judge, polite: Criterion, cause: Cause, live: int, named: str
+) -> None:
+    """The change began three nights ago."""
+    for back in range(10, 0, -1):
+        draw = draw_night(plan=plan, day=yesterday() - timedelta(days=back - 1), spreads={})
+        bots = ["5.2"] if back == live else []
+        WatchStep.objects.create(plan=plan, draw=draw, day=draw.day, counts={"bots": bots})
+    found = finding(polite, cause, nights=3)
+    drifts_raise(plan, [found], judge=judge, day=yesterday(), news=News())
+    row = Alert.objects.get()
+    assert (row.bot_version, row.bot_live_on) == (named, row.began_on if named else None)
 
 
 def test_a_change_began_where_its_signal_dates_it(plan: SamplePlan, judge: Judge, polite: Criterion) -> None:

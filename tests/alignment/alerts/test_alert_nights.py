@@ -67,10 +67,10 @@ class Production:
         )
         self.days = count(30)
 
-    def night(self, topic: str = "kind") -> None:
+    def night(self, topic: str = "kind", *, bot: str = "5.1") -> None:
         """Chats arrive, are sampled and judged with the anchors, and the night is evaluated."""
         day = yesterday() - timedelta(days=60 - next(self.days))
-        _arrive(topic, day)
+        _arrive(topic, day, bot)
         night_sample(plan=self.plan, day=day)
         night = NightlyRun.objects.order_by("-draw_id").first()
         assert night is not None
@@ -89,7 +89,7 @@ class Production:
         return certificate_state(Certificate.objects.get(pk=self.certificate.pk)).word
 
 
-def _arrive(topic: str, day: date) -> None:
+def _arrive(topic: str, day: date, bot: str) -> None:
     """Chats that the stub tells apart by `case rude` and `case kind`."""
     chats = [
         make_chat(
@@ -98,7 +98,8 @@ def _arrive(topic: str, day: date) -> None:
         for n in range(CHATS)
     ]
     at = timezone.make_aware(datetime.combine(day, time(12)))
-    Chat.objects.filter(pk__in=[chat.pk for chat in chats]).update(created_at=at)
+    rows = Chat.objects.filter(pk__in=[chat.pk for chat in chats])
+    rows.update(created_at=at, metadata={"bot_version": bot})
 
 
 def _settings(plan: SamplePlan) -> Any:
@@ -130,13 +131,14 @@ def production(endpoint: StubEndpoint, lead_user: User) -> Production:
 def test_a_drifted_bot_and_then_a_drifted_judge_are_named_told_and_told_apart(
     production: Production, judge: Judge, lead_user: User
 ) -> None:
-    production.night("rude")
+    production.night("rude", bot="5.2")
     assert production.standing() == {("polite", "unclear")}
     assert production.word() == "valid"
     for _ in range(3):
-        production.night("rude")
+        production.night("rude", bot="5.2")
     assert production.standing() == {("polite", "bot")}
     bot = Alert.objects.get()
+    assert (bot.bot_version, bot.bot_live_on) == ("5.2", bot.began_on)  # the release did not reset it
     assert bot.named_day is not None
     assert bot.named_day > bot.day
     assert InboxItem.objects.get(user=lead_user).subject == f"alert:{bot.pk}"
@@ -145,7 +147,7 @@ def test_a_drifted_bot_and_then_a_drifted_judge_are_named_told_and_told_apart(
     assert production.word() == "valid"  # the judge is as it was
 
     asked, judge.drifted = ModelCall.objects.count(), True
-    production.night()
+    production.night(bot="5.2")
     assert {("polite", "judge"), ("polite", "bot")} <= production.standing()
     assert ModelCall.objects.count() - asked >= 2 * ANCHORS  # asked anew: no answer is one that is stored
     alert = Alert.objects.get(criterion__key="polite", cause="judge")

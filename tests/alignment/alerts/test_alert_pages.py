@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.alerts.core.plan_watch import CriterionNight, PlanNight, Settings, Stratum, advance
 from alignment.alerts.services.alerts import News, news_send, snoozes_end
 from alignment.home.queries.tasks import lead_tasks
 from alignment.models.alerts import Alert, AlertMute, AlertSettings, WatchStep
@@ -87,14 +88,14 @@ def test_the_open_alerts_come_first_and_say_what_changed(
     lead: Client, plan: SamplePlan, polite: Criterion
 ) -> None:
     make_alert(plan, criterion=polite)
-    ended = {"ended_at": timezone.now(), "ended_because": "The bot has another version."}
+    ended = {"ended_at": timezone.now(), "ended_because": "The judge has another version."}
     make_alert(plan, criterion=polite, cause="bot", **ended)
     text = text_of(lead, "alerts:list")
     assert "Not yet clear" in text
     assert "Judged sample: passing share fell, 0.90 to 0.80." in text
     assert "another version" not in text
     whole = text_of(lead, "alerts:list", show="all")
-    assert whole.index("Not yet clear") < whole.index("The bot has another version.")
+    assert whole.index("Not yet clear") < whole.index("The judge has another version.")
 
 
 def test_a_page_has_the_chart_with_its_table(lead: Client, plan: SamplePlan, polite: Criterion) -> None:
@@ -105,6 +106,30 @@ def test_a_page_has_the_chart_with_its_table(lead: Client, plan: SamplePlan, pol
     assert 'data-value="0.8000"' in text
     assert "40 of 50" in text
     assert "No certificate ends" in text
+
+
+def test_a_change_of_the_bot_says_which_version_went_live_that_day(
+    lead: Client, plan: SamplePlan, polite: Criterion
+) -> None:
+    begun = yesterday() - timedelta(days=3)
+    for back in (5, 3, 0):
+        draw = draw_night(plan=plan, day=yesterday() - timedelta(days=back), spreads={})
+        parts = {"parts": {str(polite.pk): int(back == 0)}, "judges": [polite.pk] if back == 0 else []}
+        counts = {"judged": {str(polite.pk): [40, 50]}, "bots": ["5.2"] if back == 3 else [], **parts}
+        WatchStep.objects.create(plan=plan, draw=draw, day=draw.day, counts=counts)
+    live = {"bot_version": "5.2", "bot_live_on": begun}
+    row = make_alert(plan, criterion=polite, cause="bot", named_at=timezone.now(), **live)
+    text = " ".join(text_of(lead, "alerts:detail", row.pk).split())
+    day = f"{begun.day} {begun:%b}"
+    assert f"The passing share fell by 10 points since {day}, the day bot 5.2 went live." in text
+    assert f'data-mark="{begun.isoformat()}" data-judge=""> Bot 5.2 </span>' in text
+    assert f'data-mark="{yesterday().isoformat()}" data-judge="1"> New judge or prompt </span>' in text
+    assert f"since {day}, the day bot 5.2 went live" in text_of(lead, "alerts:panel")
+    found = lead.get(reverse("api_alert", args=[row.pk])).json()
+    assert (found["bot_version"], found["bot_live_on"]) == ("5.2", begun.isoformat())
+    Alert.objects.filter(pk=row.pk).update(bot_live_on=begun + timedelta(days=1))
+    later = f"since about {day}; bot 5.2 went live on"
+    assert later in " ".join(text_of(lead, "alerts:detail", row.pk).split())
 
 
 def test_authors_see_no_figures_of_anchors_that_are_held_out(
@@ -184,6 +209,61 @@ def test_a_muted_criterion_notifies_nobody_and_is_listed(
     assert "Muted criteria" in text
     lead.post(reverse("alerts:criterion_act", args=["polite", "unmute"]))
     assert not AlertMute.objects.exists()
+
+
+def watched(plan: SamplePlan, *criteria: Criterion) -> WatchStep:
+    """The first night of the plan: the state of a watch that collects its baselines."""
+    draw = draw_night(plan=plan, day=yesterday(), spreads={})
+    nights = {row.pk: CriterionNight("judge", "text", [Stratum(4, 5, 1.0)]) for row in criteria}
+    state = advance({}, PlanNight(draw.day, "judge", nights), Settings()).state
+    return WatchStep.objects.create(plan=plan, draw=draw, day=draw.day, state=state)
+
+
+def test_an_accepted_rate_ends_its_alert_and_is_the_new_baseline(
+    lead: Client, author: Client, plan: SamplePlan, polite: Criterion, rubric: Rubric, lead_user: User
+) -> None:
+    make_webhook(kinds=["alert.ended"])
+    clear = rubric.criteria.get(key="clear")
+    step = watched(plan, polite, clear)
+    row = make_alert(plan, criterion=polite, cause="bot")
+    other = make_alert(plan, criterion=clear, cause="bot")
+    assert "Accept as the new baseline" in text_of(lead, "alerts:detail", row.pk)
+    assert "Accept as the new baseline" not in text_of(author, "alerts:detail", row.pk)
+    url = reverse("alerts:act", args=[row.pk, "accept"])
+    assert author.post(url).status_code == 404
+    lead.post(url)
+    row.refresh_from_db()
+    assert (row.ended_because, row.accepted_by) == ("Accepted as the new baseline.", lead_user)
+    step.refresh_from_db()
+    seen = {key: own["judged"]["seen"] for key, own in step.state["criteria"].items()}
+    assert seen == {str(polite.pk): 0, str(clear.pk): 1}
+    assert AuditEvent.objects.get(verb="alert accepted as baseline").actor == lead_user
+    assert OutboxEvent.objects.get().payload["ended"] == "Accepted as the new baseline."
+    assert list(Alert.objects.standing()) == [other]
+    assert "By ines." in " ".join(text_of(lead, "alerts:detail", row.pk).split())
+    assert "has ended" in lead.post(url, follow=True).content.decode()
+
+
+def test_an_accepted_judge_of_all_criteria_ends_all_alerts_of_the_judge(
+    lead: Client, plan: SamplePlan, polite: Criterion
+) -> None:
+    for cause in ("judge", "bot", "unclear"):
+        make_alert(plan, criterion=polite, cause=cause)
+    row = make_alert(plan, cause="judge")
+    answer = lead.post(reverse("api_alert_accept", args=[row.pk]))
+    assert (answer.json()["state"], answer.json()["accepted_by"]) == ("ended", "ines")
+    assert [one.cause for one in Alert.objects.standing()] == ["bot"]
+
+
+def test_a_gap_is_no_baseline(lead: Client, author: Client, plan: SamplePlan, polite: Criterion) -> None:
+    signals = [{"n": 3, "needed": 10, "chats": None}]
+    row = make_alert(plan, kind="verdicts", cause="", criterion=polite, signals=signals)
+    assert "Accept as" not in text_of(lead, "alerts:detail", row.pk)
+    assert lead.post(reverse("api_alert_accept", args=[row.pk])).status_code == 400
+    assert author.post(reverse("api_alert_accept", args=[row.pk])).status_code == 404
+    lead.post(reverse("alerts:act", args=[row.pk, "accept"]))
+    row.refresh_from_db()
+    assert row.ended_at is None
 
 
 def test_many_alerts_of_one_night_share_one_notice(lead: Client, plan: SamplePlan, polite: Criterion) -> None:

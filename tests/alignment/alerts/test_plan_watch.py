@@ -1,4 +1,4 @@
-"""The stored watch of a plan: baselines are frozen once, and only another version starts them anew."""
+"""The stored watch of a plan: baselines are frozen once, and only another judge starts them anew."""
 
 import json
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alignment.alerts.core.attribution import Cause, Policy, Stream
-from alignment.alerts.core.findings import Finding, findings, progress
+from alignment.alerts.core.findings import Finding, findings, progress, settled
 from alignment.alerts.core.plan_watch import (
     ANSWER_NIGHTS,
     CriterionNight,
@@ -17,9 +17,9 @@ from alignment.alerts.core.plan_watch import (
     Settings,
     Step,
     Stratum,
+    accept,
     add_audit,
     advance,
-    night_version,
 )
 
 MONDAY = date(2026, 11, 2)
@@ -34,16 +34,17 @@ def night(
     passed: int = 45,
     flipped: Iterable[int] = (),
     judge: str = "j1",
-    bot: str = "b1",
+    bot: str = "5.1",
+    question: str = "q1",
     whole: str = "J",
 ) -> PlanNight:
     """50 judged chats and 40 anchors, 30 of which pass; the first criterion has these passes and flips."""
     turned = set(flipped)
     anchors = {chat: (chat < 30) != (chat in turned) for chat in range(ANCHORS)}
     quiet = {chat: chat < 30 for chat in range(ANCHORS)}
-    one = CriterionNight(judge, bot, [Stratum(passed, 50, 2.0)], anchors)
-    two = CriterionNight("k1", bot, [Stratum(45, 50, 2.0)], quiet)
-    return PlanNight(MONDAY + timedelta(days=number), whole, {1: one, 2: two})
+    one = CriterionNight(judge, question, [Stratum(passed, 50, 2.0)], anchors)
+    two = CriterionNight("k1", "q2", [Stratum(45, 50, 2.0)], quiet)
+    return PlanNight(MONDAY + timedelta(days=number), whole, {1: one, 2: two}, {bot: 100})
 
 
 def after(*nights: PlanNight, state: Any = None) -> Step:
@@ -89,8 +90,8 @@ def test_quiet_nights_raise_nothing(baseline: Any) -> None:
 
 def test_a_stricter_judge_is_named_by_its_anchors(baseline: Any) -> None:
     step = after(*(night(n, passed=30, flipped=range(10)) for n in (14, 15, 16)), state=baseline)
-    assert told(step) == [(None, Cause.JUDGE), (1, Cause.JUDGE)]  # half of all answers are its own
-    found = findings(step.state)[1]
+    assert told(step) == [(1, Cause.JUDGE)]
+    (found,) = findings(step.state)
     assert {one.stream for one in found.signals} == {Stream.JUDGED, Stream.ANCHORS}
     judged = next(one for one in found.signals if one.stream is Stream.JUDGED)
     assert judged.before == pytest.approx(0.9)
@@ -113,22 +114,99 @@ def test_flips_of_every_criterion_name_the_judge_of_all(baseline: Any) -> None:
     assert (None, Cause.JUDGE) in told(after(*nights, state=baseline))
 
 
+def test_a_criterion_that_moves_far_is_no_change_of_all(baseline: Any) -> None:
+    step = after(*(night(n, flipped=range(40)) for n in range(14, 24)), state=baseline)
+    assert told(step) == [(1, Cause.JUDGE)]
+    assert step.state["flips"]["alarmed"] is False
+
+
 def test_another_judge_starts_anew_what_the_judge_moves(baseline: Any) -> None:
     drifted = after(*(night(n, passed=30, flipped=range(10)) for n in (14, 15)), state=baseline)
     step = after(night(16, passed=30, flipped=range(10), judge="j2", whole="J2"), state=drifted.state)
-    assert (step.judges, step.bots, step.judge) == (frozenset({1}), frozenset(), True)
+    assert (step.judges, step.questions, step.judge) == (frozenset({1}), frozenset(), True)
     assert told(step) == []
     assert progress(step.state["criteria"]["1"], SETTINGS).judged == (1, 14)
     assert progress(step.state["criteria"]["2"], SETTINGS).judged is None  # its prompt is the same
 
 
-def test_another_bot_leaves_the_anchors_alone(baseline: Any) -> None:
-    drifted = after(*(night(n, passed=25) for n in (14, 15)), state=baseline)
-    step = after(night(16, passed=25, bot="b2"), state=drifted.state)
-    assert (step.judges, step.bots, step.judge) == (frozenset(), frozenset({1, 2}), False)
+def test_another_bot_goes_on_with_the_baseline_and_the_evidence(baseline: Any) -> None:
+    step = after(*(night(n, passed=25) for n in (14, 15)), state=baseline)
+    step = after(*(night(n, passed=25, bot="5.2") for n in range(16, 22)), state=step.state)
+    assert told(step) == [(1, Cause.BOT)]
+    (signal,) = findings(step.state)[0].signals
+    assert signal.before == pytest.approx(0.9)
+    assert signal.nights == 8
+
+
+def test_a_release_that_breaks_a_criterion_is_named_with_its_night(baseline: Any) -> None:
+    step = after(night(14, passed=25, bot="5.2"), state=baseline)
+    assert step.live == ("5.2",)
+    step = after(*(night(n, passed=25, bot="5.2") for n in range(15, 22)), state=step.state)
+    assert (step.live, told(step)) == ((), [(1, Cause.BOT)])
+
+
+def test_releases_while_the_baseline_is_collected_are_a_part_of_it() -> None:
+    """A shop that releases every few days has a baseline, too; it is as wide as its releases differ."""
+    rates = [45, 45, 45, 41, 41, 41, 45, 45, 45, 41, 41, 41, 45, 45]
+    nights = [night(n, passed=passed, bot=f"5.{n // 3}") for n, passed in enumerate(rates)]
+    mixed = after(*nights).state
+    rate, low, high = progress(mixed["criteria"]["1"], SETTINGS).rate or (0.0, 0.0, 0.0)
+    assert low < 41 / 50 < rate < 45 / 50 < high
+    assert told(after(*(night(n, passed=41, bot="5.9") for n in range(14, 60)), state=mixed)) == []
+
+
+def test_a_rate_that_is_back_in_its_range_for_seven_nights_ends_its_alarm(baseline: Any) -> None:
+    broken = after(*(night(n, passed=25, bot="5.2") for n in range(14, 22)), state=baseline)
+    fixed = after(*(night(n, bot="5.3") for n in range(22, 28)), state=broken.state)
+    assert told(fixed) == [(1, Cause.BOT)]
+    assert settled(broken.state, fixed.state) == frozenset()
+    step = after(night(28, bot="5.3"), state=fixed.state)
     assert told(step) == []
+    assert settled(fixed.state, step.state) == {1}
+    assert progress(step.state["criteria"]["1"], SETTINGS).judged is None  # the baseline stays
+    again = after(*(night(n, passed=25, bot="5.4") for n in range(29, 36)), state=step.state)
+    assert told(again) == [(1, Cause.BOT)]
+
+
+def test_another_text_of_the_criterion_starts_everything_anew(baseline: Any) -> None:
+    step = after(night(14, question="q9"), state=baseline)
+    assert (step.questions, step.judges) == (frozenset({1}), frozenset())
     now = progress(step.state["criteria"]["1"], SETTINGS)
-    assert (now.judged, now.anchors) == ((1, 14), None)
+    assert (now.judged, now.anchors) == ((1, 14), (1, 14))
+    assert step.state["criteria"]["1"]["audit"]["since"] == (MONDAY + timedelta(days=14)).isoformat()
+
+
+@pytest.mark.parametrize(("of_judge", "anchors"), [(False, None), (True, (0, 14))])
+def test_an_accepted_rate_is_the_baseline_of_the_next_nights(
+    baseline: Any, of_judge: bool, anchors: Any
+) -> None:
+    step = after(*(night(n, passed=25) for n in range(14, 22)), state=baseline)
+    state = accept(step.state, criterion=1, of_judge=of_judge, day=MONDAY)
+    assert findings(state) == []
+    now = progress(state["criteria"]["1"], SETTINGS)
+    assert (now.judged, now.anchors) == ((0, 14), anchors)
+    assert progress(state["criteria"]["2"], SETTINGS).judged is None
+    later = after(*(night(n, passed=25) for n in range(22, 60)), state=state)
+    assert told(later) == []
+    assert (progress(later.state["criteria"]["1"], SETTINGS).rate or (0.0,))[0] == pytest.approx(0.5)
+
+
+def test_a_judge_that_is_accepted_as_a_whole_has_new_baselines_of_all_criteria(baseline: Any) -> None:
+    state = accept(baseline, criterion=None, of_judge=True, day=MONDAY)
+    assert [progress(own, SETTINGS).anchors for own in state["criteria"].values()] == [(0, 14)] * 2
+    assert (state["flips"]["band"], state["flips"]["alarmed"]) == (None, False)
+
+
+def test_a_state_stored_before_this_version_goes_on(baseline: Any) -> None:
+    old = json.loads(json.dumps(baseline)) | {"version": "5.1"}
+    old.pop("live")
+    old["flips"].pop("apart")
+    for own in old["criteria"].values():
+        own.pop("question")
+        own["bot"] = "5.1 0 7"
+    step = after(night(14), state=old)
+    assert (step.judges, step.questions, step.live, told(step)) == (frozenset(), frozenset(), (), [])
+    assert progress(step.state["criteria"]["1"], SETTINGS).judged is None
 
 
 def test_raters_labels_name_the_bot_after_seven_weeks_of_baseline(baseline: Any) -> None:
@@ -175,8 +253,3 @@ def test_a_week_below_the_baseline_is_marked_when_it_is_over(baseline: Any) -> N
     marks = {mark.criterion: mark for mark in step.marks}
     assert (marks[1].week, marks[1].marked) == (MONDAY + timedelta(weeks=2), True)
     assert not marks[2].marked
-
-
-def test_the_first_version_of_a_bot_is_the_most_frequent_one() -> None:
-    assert night_version(None, {"": 3, "v2": 7}) == "v2"
-    assert night_version("v1", {}) == "v1"
