@@ -83,8 +83,8 @@ def shares(flipped: Flipped, *, apart: int | None = None) -> Sample:
     (0.5, 0.0)
     """
     others = [[flip for key, flip in one.items() if key != apart] for one in flipped.values()]
-    values, counts = np.unique([np.mean(one) for one in others if one] or [0.0], return_counts=True)
-    return Sample(values, counts.astype(np.float64) if any(others) else np.array([0.0]))
+    values, counts = np.unique([sum(one) / len(one) for one in others if one], return_counts=True)
+    return Sample(values, counts.astype(np.float64))
 
 
 def _criteria(flipped: Flipped) -> set[int]:

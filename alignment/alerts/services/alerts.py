@@ -149,7 +149,7 @@ def _release(
     """Day and version of the bot that went live nearest to the start of its change; of the judge none."""
     if cause == Alert.Cause.JUDGE:
         return None, ""
-    of_weeks = all(one["stream"] == Stream.AUDIT for one in signals)  # a week of labels has no day
+    of_weeks = any(one["stream"] == Stream.AUDIT for one in signals)  # a week of labels has no day
     last = began + AROUND + timedelta(days=6 if of_weeks else 0)
     steps = WatchStep.objects.filter(plan=plan, day__gte=began - AROUND, day__lte=last, week=None)
     released = [

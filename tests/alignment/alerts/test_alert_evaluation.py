@@ -135,7 +135,9 @@ def test_all_versions_of_the_bot_count_together(plan: SamplePlan, judge: Judge, 
     assert night.run is not None
     data = night_data(night, run=night.run)
     assert data.night.versions == {"": 4, "5.2": 2}
-    assert data.night.criteria[polite.pk].judged == [Stratum(5, 6, pytest.approx(10 / 6))]
+    (stratum,) = data.night.criteria[polite.pk].judged
+    assert (stratum.passed, stratum.answers) == (5, 6)
+    assert stratum.weight == pytest.approx(10 / 6)
 
 
 def test_the_night_on_which_a_version_goes_live_is_marked_once(plan: SamplePlan, judge: Judge) -> None:
