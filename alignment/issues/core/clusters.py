@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.linalg import eigh
 from scipy.sparse import csr_matrix, hstack
-from scipy.spatial.distance import pdist
+from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.spatial.distance import pdist, squareform
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import randomized_svd
 
 from common.citations import citations
 from common.search.words import plain_words
@@ -24,6 +25,7 @@ Ints = NDArray[np.int64]
 FEWEST = 5  # texts of a cluster
 SHARE = 1 / 60  # smallest cluster, as a share of the texts
 DIMENSIONS = 100
+MOST_DENSE = 1_000  # rows whose products are decomposed as a whole
 MOST_CLUSTERED = 4_000  # the other texts join the cluster that is closest to them
 FARTHEST = 0.8  # mean cosine distance at which clusters are no longer joined
 OWN_TERM = 0.7  # share of the texts with its own term that a cluster must hold; that of all its texts: half
@@ -77,6 +79,7 @@ class Corpus:
     counts: csr_matrix
     words: tuple[str, ...]
     topics: tuple[str, ...]
+    groups: Ints
 
     @classmethod
     def of(cls, texts: Sequence[FailingText]) -> "Corpus":
@@ -98,7 +101,9 @@ class Corpus:
         marks = csr_matrix(
             (np.full(len(texts), TOPIC_WEIGHT), (range(len(texts)), columns)), (len(texts), len(topics))
         )
-        return cls(normalize(hstack([weighted, marks]).tocsr()), counts, words, topics)
+        rows = hstack([weighted, marks]).tocsr()
+        groups = np.array([one.group for one in texts], dtype=np.int64)
+        return cls(normalize(rows) if texts else rows, counts, words, topics, groups)
 
     def feature(self, column: int) -> str:
         """Name a column."""
@@ -121,8 +126,8 @@ def terms_of(text: str) -> list[str]:
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 
 
-def clusters_of(texts: Sequence[FailingText], *, key: bytes, seed: int = 0) -> list[Cluster]:
-    """Cluster texts, the largest cluster first; texts without close neighbours belong to none.
+def clusters_of(corpus: Corpus, *, key: bytes, seed: int = 0) -> list[Cluster]:
+    """Cluster the texts of each group, the largest cluster first; texts without near ones belong to none.
 
     Average linkage (Sokal & Michener 1958) on cosine distances of TF-IDF after a truncated SVD. On generated
     texts it found more of the planted problems than HDBSCAN, which loses a single one between noise, and it
@@ -131,18 +136,17 @@ def clusters_of(texts: Sequence[FailingText], *, key: bytes, seed: int = 0) -> l
 
     >>> said = ["tracking link instead of a parcel status", "voucher rejected without reason"]
     >>> texts = [FailingText("a", said[n % 2]) for n in range(40)]
-    >>> [len(one.members) for one in clusters_of(texts, key=b"k")]
+    >>> [len(one.members) for one in clusters_of(Corpus.of(texts), key=b"k")]
     [20, 20]
     """
-    if len(texts) < FEWEST:
+    if not corpus.words:
         return []
-    corpus, groups = Corpus.of(texts), np.array([one.group for one in texts])
     found = []
-    for group in np.unique(groups).tolist():
-        rows = np.flatnonzero(groups == group)
-        labels = _labels(corpus.rows[rows], seed) if corpus.words else np.full(len(rows), -1)
+    for group in np.unique(corpus.groups).tolist():
+        rows = np.flatnonzero(corpus.groups == group)
+        labels, counts = _labels(corpus.rows[rows], seed), corpus.counts[rows]
         for one in np.unique(labels[labels >= 0]):
-            if _has_own_term(corpus.counts[rows], labels == one):
+            if _has_own_term(counts, labels == one):
                 found.append(_cluster(corpus, group, rows[labels == one], key))
     return sorted(found, key=lambda one: (-len(one.members), one.members[0]))
 
@@ -156,7 +160,7 @@ class Place:
 
 
 def closest(
-    texts: Sequence[FailingText], among: Sequence[int], places: Mapping[int, Place], *, key: bytes
+    corpus: Corpus, among: Sequence[int], places: Mapping[int, Place], *, key: bytes
 ) -> dict[int, tuple[int, float]]:
     """Return, for those of these texts that are close to a place of their group, its id and the similarity.
 
@@ -164,14 +168,15 @@ def closest(
     """
     if not among or not places:
         return {}
-    corpus, ids = Corpus.of(texts), list(places)
-    names = [_hashed(corpus.feature(column), key) for column in range(corpus.rows.shape[1])]
+    ids, rows = list(places), corpus.rows[list(among)]
+    columns = np.unique(rows.indices)
+    names = [_hashed(corpus.feature(column), key) for column in columns.tolist()]
     table = np.array([[places[pk].centroid.get(name, 0.0) for name in names] for pk in ids])
-    near = corpus.rows[list(among)] @ table.T
+    near = rows[:, columns] @ table.T
     groups = np.array([places[pk].group for pk in ids])
     found = {}
     for row, position in zip(near, among, strict=True):
-        own = np.where(groups == texts[position].group, row, 0.0)
+        own = np.where(groups == corpus.groups[position], row, 0.0)
         if own.max() >= JOINED_FROM:
             found[position] = (ids[int(own.argmax())], round(float(own.max()), 4))
     return found
@@ -188,7 +193,7 @@ def _labels(rows: csr_matrix, seed: int) -> Ints:
     if len(labels) < FEWEST:
         return labels
     part = _part(len(labels), seed)
-    labels[part] = _linked(rows[part], seed)
+    labels[part] = _linked(rows[part])
     return _by_centroid(rows, labels, np.setdiff1d(np.arange(len(labels)), part))
 
 
@@ -198,16 +203,34 @@ def _part(count: int, seed: int) -> Ints:
     return np.sort(np.random.default_rng(seed).choice(count, MOST_CLUSTERED, replace=False))
 
 
-def _linked(rows: csr_matrix, seed: int) -> Ints:
+def _linked(rows: csr_matrix) -> Ints:
     """Cluster rows by average linkage; those in small clusters are in none."""
-    left, values, _ = randomized_svd(rows, min(DIMENSIONS, *rows.shape), random_state=seed)
-    reduced = normalize(left * values)
     # NB: rounded, so that equal texts are at distance 0, whatever the order of additions.
-    apart = np.clip(np.nan_to_num(np.round(pdist(reduced, "cosine"), 6), nan=1.0), 0, None)
+    apart = np.clip(np.nan_to_num(np.round(_distances(rows), 6), nan=1.0), 0, None)
     found = fcluster(linkage(apart, "average"), FARTHEST, "distance")
     sizes = np.bincount(found)
     smallest = max(FEWEST, round(len(found) * SHARE))
     return np.where(sizes[found] >= smallest, found, -1)
+
+
+def _distances(rows: csr_matrix) -> Floats:
+    """Return the cosine distance of each pair of rows of length 1, after a truncated SVD of many rows.
+
+    From the products of the rows with each other: there are fewer rows than terms.
+    """
+    count = rows.shape[0]
+    if count <= DIMENSIONS:
+        near: Floats = squareform((rows @ rows.T).toarray(), checks=False)
+        return 1 - near
+    if count <= MOST_DENSE:
+        products = (rows @ rows.T).toarray()
+        values, vectors = eigh(products, subset_by_index=(count - DIMENSIONS, count - 1))
+    else:
+        operator = LinearOperator((count, count), matvec=lambda one: rows @ (rows.T @ one), dtype=np.float64)
+        # NB: a fixed start gives the same dimensions again.
+        values, vectors = eigsh(operator, DIMENSIONS, v0=np.full(count, count**-0.5))
+    distances: Floats = pdist(vectors * np.sqrt(np.clip(values, 0, None)), "cosine")
+    return distances
 
 
 def _by_centroid(rows: csr_matrix, labels: Ints, rest: Ints) -> Ints:

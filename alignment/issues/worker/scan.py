@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max, Min, Q
 from django.utils import timezone
 
-from alignment.issues.core.clusters import Cluster, Place, closest, clusters_of
+from alignment.issues.core.clusters import Cluster, Corpus, Place, closest, clusters_of
 from alignment.issues.core.identity import Found, Known, match_clusters
 from alignment.issues.core.naming import name_of
 from alignment.issues.queries.texts import Failing, WeekTexts, runs_of_week, week_texts, weeks_judged
@@ -68,20 +68,37 @@ def scans_sweep() -> None:
 
 def issues_work() -> None:
     """Open a scan of each of the newest weeks that has other finished runs than at its last scan."""
+    for week in _weeks_due():
+        scan_open(week)
+
+
+def issues_find() -> int:
+    """Cluster at once, in this process, what `issues_work` leaves to workers; return the number of weeks."""
+    weeks = _weeks_due()
+    for week in weeks:
+        scan_work(_opened(week).pk)
+    return len(weeks)
+
+
+def _weeks_due() -> list[date]:
+    """The newest weeks that have other finished runs than at their last scan, the earliest first."""
     judged = weeks_judged()
     known = dict(IssueScan.objects.filter(week__in=judged).values_list("week", "runs"))
-    for week, runs in judged.items():
-        if known.get(week) != runs:
-            scan_open(week)
+    return [week for week, runs in judged.items() if known.get(week) != runs]
 
 
 def scan_open(week: date) -> IssueScan:
-    """Open the scan of a week; one that waits already stays."""
+    """Open the scan of a week and enqueue it; one that waits already stays."""
+    row = _opened(week)
+    transaction.on_commit(lambda: SCANS.enqueue(row.pk), robust=True)
+    return row
+
+
+def _opened(week: date) -> IssueScan:
     row, new = IssueScan.objects.get_or_create(week=week)
     if not new:
         done = IssueScan.objects.filter(pk=row.pk, state__in=(_State.DONE, _State.FAILED))
         done.update(state=_State.OPEN, error="", tries=0, rung_at=None)
-    transaction.on_commit(lambda: SCANS.enqueue(row.pk), robust=True)
     return row
 
 
@@ -99,9 +116,10 @@ class Part:
 def _scan(scan: IssueScan, lease: WorkerLease) -> None:
     key = bytes(Workspace.current().fence_secret)
     runs, found = runs_of_week(scan.week), week_texts(scan.week)
-    clusters = clusters_of(found.texts, key=key)
+    corpus = Corpus.of(found.texts)
+    clusters = clusters_of(corpus, key=key)
     alone = _alone(found, clusters)
-    near = closest(found.texts, alone, _places(scan.week), key=key)
+    near = closest(corpus, alone, _places(scan.week), key=key)
     with transaction.atomic():
         # NB: weeks are stored one after the other, so that no issue is created twice.
         Workspace.objects.select_for_update(no_key=True).get()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from alignment.issues.core.clusters import Cluster, FailingText, Place, closest, clusters_of, terms_of
+from alignment.issues.core.clusters import Cluster, Corpus, FailingText, Place, closest, clusters_of, terms_of
 from tests.factories.issue_texts import PROBLEMS, Planted, planted
 
 KEY = b"key"
@@ -17,7 +17,7 @@ MANY = dict.fromkeys(PROBLEMS, 120)
 
 
 def clustered(rows: Sequence[Planted]) -> list[Cluster]:
-    return clusters_of([FailingText(one.topic, one.text) for one in rows], key=KEY)
+    return clusters_of(Corpus.of([FailingText(one.topic, one.text) for one in rows]), key=KEY)
 
 
 def labels(rows: Sequence[Planted], found: Sequence[Cluster]) -> list[int]:
@@ -76,9 +76,16 @@ def test_few_or_unrelated_texts_have_no_cluster() -> None:
     assert clustered([Planted("a", "", "") for _ in range(9)]) == []
 
 
+def test_more_texts_than_are_decomposed_as_a_whole_give_the_same_problems() -> None:
+    rows = planted(dict.fromkeys(PROBLEMS, 200), noise=0, seed=1)
+    truth = [one.problem for one in rows]
+    assert adjusted_rand_score(truth, labels(rows, clustered(rows))) >= 0.95
+
+
 def test_texts_that_all_say_the_same_are_one_cluster_and_groups_stay_apart() -> None:
     texts = [FailingText("a", "No refund date is given.", group=n % 2) for n in range(20)]
-    assert [(one.group, len(one.members)) for one in clusters_of(texts, key=KEY)] == [(0, 10), (1, 10)]
+    found = clusters_of(Corpus.of(texts), key=KEY)
+    assert [(one.group, len(one.members)) for one in found] == [(0, 10), (1, 10)]
 
 
 def test_a_centroid_holds_no_words_and_finds_texts_of_its_problem() -> None:
@@ -86,8 +93,8 @@ def test_a_centroid_holds_no_words_and_finds_texts_of_its_problem() -> None:
     one = next(one for one in clustered(rows) if rows[one.members[0]].problem == "voucher")
     assert not any(term in one.centroid for term in one.terms)
     later = planted({"voucher": 9, "anrede": 9, "tracking": 9}, noise=20, seed=9)
-    texts = [FailingText(row.topic, row.text) for row in later]
-    near = closest(texts, range(len(texts)), {5: Place(0, one.centroid)}, key=KEY)
+    texts = Corpus.of([FailingText(row.topic, row.text) for row in later])
+    near = closest(texts, range(len(later)), {5: Place(0, one.centroid)}, key=KEY)
     assert {later[number].problem for number in near} == {"voucher"}
     assert len(near) >= 6
-    assert closest(texts, range(len(texts)), {5: Place(1, one.centroid)}, key=KEY) == {}
+    assert closest(texts, range(len(later)), {5: Place(1, one.centroid)}, key=KEY) == {}

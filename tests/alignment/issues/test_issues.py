@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from alignment.issues.services import IssueChange, issue_change
 from alignment.issues.worker.retention import issue_texts_delete
-from alignment.issues.worker.scan import issues_work, scan_open, scan_work
+from alignment.issues.worker.scan import issues_find, issues_work, scan_open, scan_work
 from alignment.models.issues import Issue, IssueChat, IssueScan, IssueWeek
 from common.models import InboxItem
 from evaluation.models.judges import Judge
@@ -97,6 +97,14 @@ def test_the_same_scan_again_changes_nothing(rubric: Rubric, judge: Judge) -> No
     assert not IssueScan.objects.filter(state="open").exists()  # no other runs than before
     scan_work(scan_open(WEEK).pk)
     assert stored() == before
+
+
+def test_all_weeks_are_found_at_once_in_one_process_and_only_once(rubric: Rubric, judge: Judge) -> None:
+    failing_week(0, {"tracking": 25}, judge=judge, rubric=rubric)
+    failing_week(1, {"tracking": 25, "voucher": 25}, judge=judge, rubric=rubric)
+    assert (issues_find(), issues_find()) == (2, 0)
+    assert [scan.state for scan in IssueScan.objects.all()] == ["done", "done"]
+    assert Issue.objects.count() == 2
 
 
 def test_an_issue_of_an_earlier_week_is_recognised_and_a_gap_is_named(
