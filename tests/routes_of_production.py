@@ -90,6 +90,7 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "issues:csv": LOOK,
     "issues:panel": LOOK,
     "issues:find": (post(LEADS, {"first": "2026-11-02", "last": "2026-11-08"}),),
+    "issues:grouping": (post(LEADS, {"embedding_model": "", "endpoint": ""}),),
     "issues:detail": LOOK,
     "issues:change": (post(AUTHORS, ISSUE),),
     "issues:naming": (get(AUTHORS), post(AUTHORS, {"act": "cancel"}, says=200)),

@@ -173,6 +173,7 @@ LEFT_OUT: Mapping[str, str] = {
     "evaluation.Delivery": _SENT,
     "alignment.CriterionDraft": _UNSAVED,
     "alignment.TopicPrompt": "asks endpoints of this installation; the topics that it gave go along",
+    "alignment.IssueSettings": "asks endpoints of this installation",
     "alignment.TopicAnswer": "measures this installation's prompt; the topics that it gave go along",
     "labeling.IngestSettings": "each workspace decides what it redacts and keeps; its key never leaves it",
     "labeling.ChatSource": "counts of what systems sent to this workspace",

@@ -12,14 +12,16 @@ from django.utils import timezone
 from alignment.issues.core.naming import LONGEST_NAME, naming_messages, room_for_name
 from alignment.issues.queries.issues import IssueFilter, chats_of, issue_list, naming_material
 from alignment.issues.queries.texts import monday
+from alignment.issues.worker.embedding import embedding_plan
 from alignment.issues.worker.naming import NAMINGS, ROLE
 from alignment.issues.worker.scan import scan_open
-from alignment.models.issues import Issue, IssueNaming, IssueScan
+from alignment.models.issues import Issue, IssueNaming, IssueScan, IssueSettings
 from alignment.prompts.suggestions.services import judge_model, request_json, writing_request
 from common.inbox.services import Kind, inbox_add
 from common.inbox.subjects import subjects_open_to
 from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import Request
+from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.outbox import EventKind, WebhookEndpoint
@@ -258,3 +260,30 @@ def scan_request(*, first: date, last: date, by: User) -> list[IssueScan]:
     IssueScan.objects.filter(pk__in=[one.pk for one in scans]).update(by=by)
     audit(actor=by, verb="issues clustered", obj=scans[0], first=start.isoformat(), weeks=count)
     return scans
+
+
+# ---------- how failing chats are compared ----------
+
+
+@transaction.atomic
+def grouping_change(*, values: Mapping[str, Any], by: User) -> IssueSettings:
+    """Set endpoint, embedding model and budget, and log the changed ones; stored issues stay.
+
+    Raises FieldProblem for an endpoint that cannot be asked, and for a budget without a known price.
+    """
+    IssueSettings.objects.get_or_create(id=1)
+    row = IssueSettings.objects.select_for_update(of=("self",)).get()
+    names = ("endpoint", "embedding_model", "budget_usd")
+    changed = {name: values[name] for name in names if name in values and getattr(row, name) != values[name]}
+    for name, value in changed.items():
+        setattr(row, name, value)
+    if row.embedding_model:
+        try:
+            embedding_plan(row)
+        except (InputProblem, EmbeddedModelError) as problem:
+            raise FieldProblem("endpoint", str(problem)) from None
+    if changed:
+        row.changed_by = by
+        row.save(update_fields=[*changed, "changed_by"])
+        audit(actor=by, verb="settings changed", obj=row, **{key: str(one) for key, one in changed.items()})
+    return row

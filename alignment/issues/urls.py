@@ -10,6 +10,7 @@ urlpatterns = [
     path("issues.csv", views.issues_csv, name="csv"),
     path("new/", views.panel, name="panel"),
     path("find/", views.find, name="find"),
+    path("grouping/", views.change_grouping, name="grouping"),
     path("<int:issue_id>/", views.issue, name="detail"),
     path("<int:issue_id>/change/", views.change, name="change"),
     path("<int:issue_id>/name/", views.naming, name="naming"),

@@ -11,6 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from alignment.issues.core.clusters import FEWEST_TEXTS
+from alignment.issues.forms import GroupingForm
 from alignment.issues.queries.issues import (
     HEAD,
     STATES,
@@ -24,6 +26,7 @@ from alignment.issues.queries.issues import (
 )
 from alignment.issues.services import (
     IssueChange,
+    grouping_change,
     issue_change,
     issue_for_raters,
     issue_report,
@@ -33,7 +36,7 @@ from alignment.issues.services import (
     naming_start,
     scan_request,
 )
-from alignment.models.issues import Issue, IssueNaming
+from alignment.models.issues import Issue, IssueNaming, IssueSettings
 from common.access import permission_or_404
 from common.downloads import table_file
 from common.problems import FieldProblem, InputProblem
@@ -57,17 +60,42 @@ MANAGES = permission_or_404("labeling.manage_labeling")
 @require_safe
 def issues(request: HttpRequest) -> HttpResponse:
     """Show the issues that the query string selects."""
+    return _list(request)
+
+
+def _list(request: HttpRequest, grouping: GroupingForm | None = None) -> HttpResponse:
     only = IssueFilter.read(request.GET.dict())
     found = issue_list(only=only, user=request.user)
     context = {
         "found": found,
         "only": only,
         "states": STATES,
+        "fewest": FEWEST_TEXTS,
         "criteria": Criterion.objects.filter(pk__in=Issue.objects.values("criterion")).order_by("key"),
         "topics": Topic.objects.filter(pk__in=Issue.objects.values("topic")).order_by("name"),
         "owners": accounts_with("edit_prompts"),
     }
+    if _user(request).has_perm("labeling.manage_labeling"):
+        context["grouping"] = grouping or GroupingForm(row=IssueSettings.current())
     return render(request, "alignment/issues/list.html", context)
+
+
+@MANAGES
+@SEES
+@require_POST
+def change_grouping(request: HttpRequest) -> HttpResponse:
+    """Choose the embedding model that compares failing chats, or none."""
+    form = GroupingForm(request.POST, row=IssueSettings.current())
+    if form.is_valid():
+        try:
+            row = grouping_change(values=form.cleaned_data, by=_user(request))
+        except FieldProblem as problem:
+            form.refuse(problem)
+        else:
+            with_model = f"Saved. {row.embedding_model} takes part from the next clustering on."
+            messages.success(request, with_model if row.embedding_model else "Saved. Words alone decide.")
+            return redirect("issues:list")
+    return _list(request, form)
 
 
 @SEES

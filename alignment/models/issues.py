@@ -126,6 +126,11 @@ class IssueScan(models.Model):
     chats = models.PositiveIntegerField(default=0)
     verdicts = models.PositiveIntegerField(default=0)
     clustered = models.PositiveIntegerField(default=0)
+    # Failing verdicts of criteria with too few of them to group.
+    few = models.PositiveIntegerField(default=0)
+    # The embedding model that took part, and why none did although one was chosen.
+    embedding_model = models.CharField(max_length=200, blank=True, default="")
+    fallback = models.CharField(max_length=500, blank=True, default="")
     asked_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -137,9 +142,38 @@ class IssueScan(models.Model):
         return f"Issues of {self.week}"
 
     @property
+    def is_too_small(self) -> bool:
+        """Whether no criterion had enough failing chats to group."""
+        return self.verdicts == self.few
+
+    @property
     def is_open(self) -> bool:
         """Whether it still has to be done."""
         return self.state in (self.State.OPEN, self.State.WORKING)
+
+
+class IssueSettings(models.Model):
+    """The one row that says how failing chats are compared; words alone until a lead chooses a model."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    # Id of the endpoint; "": the server's own.
+    endpoint = models.CharField(max_length=200, blank=True, default="")
+    # "": words alone.
+    embedding_model = models.CharField(max_length=200, blank=True, default="")
+    # For the embeddings of one week's clustering.
+    budget_usd = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="issuesettings_single")]
+
+    def __str__(self) -> str:
+        return "Grouping of failing chats"
+
+    @classmethod
+    def current(cls) -> "IssueSettings":
+        """Return the row, or the defaults where nobody has changed them; it writes nothing."""
+        return cls.objects.filter(id=1).first() or cls()
 
 
 class IssueNaming(StoredQuestion):

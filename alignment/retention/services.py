@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from alignment.archive.worker import archive_path
-from alignment.issues.worker.retention import issue_texts_delete
+from alignment.issues.worker.retention import embedded_texts_delete, issue_texts_delete
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.misalignments import Misalignment, TriageChange
 from alignment.models.suggestions import Suggestion
@@ -63,6 +63,7 @@ def texts_delete(*, days: int, now: datetime, limit: int = CHATS_AT_ONCE) -> int
         return 0
     copies = [*_calls(due), *_imports(due)]
     plan = retention_plan(chats=_ages(due, copies), copies=copies, days=days, now=now)
+    embedded_texts_delete(chats=plan.chats, instead=DELETED)
     for delete in DELETIONS.values():
         delete(plan)
     _cancel_units(plan.chats)

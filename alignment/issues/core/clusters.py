@@ -1,9 +1,8 @@
 """Clusters of rationales by the terms that they share; texts without close neighbours stay unclustered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,29 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from common.citations import citations
-from common.search.words import plain_words
+from alignment.issues.core.phrases import grown_phrases, terms_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST = 5  # texts of a cluster
-SHARE = 1 / 60  # smallest cluster, as a share of the texts
+FEWEST_TEXTS = 10  # of a group: in fewer, any shared phrase looks like a problem
+FEWEST = 5  # texts of a cluster; of up to 32 texts a quarter, at least 8 of more
+SHARE, SHARE_OF_FEW, ENOUGH = 1 / 60, 1 / 4, 8  # smallest cluster, as a share of the texts
+COHESION, OF_SMALL, SMALL = 0.25, 0.3, 20  # mean cosine similarity of its texts; of fewer than 20
 DIMENSIONS = 100
 MOST_DENSE = 1_000  # rows whose products are decomposed as a whole
 MOST_CLUSTERED = 4_000  # the other texts join the cluster that is closest to them
 FARTHEST = 0.8  # mean cosine distance at which clusters are no longer joined
+LIFT = 2  # how many times more frequent an own term is in its group than in all others
+COMPARED_GROUPS = 4  # with fewer groups, one problem may be most of all
 OWN_TERM = 0.7  # share of the texts with its own term that a cluster must hold; that of all its texts: half
 KEPT_FROM = 0.4  # a text of a cluster with less similarity to the centroid leaves it
 JOINED_FROM = 0.45  # a text with this similarity to a centroid may belong to it
 TOPIC_WEIGHT = 0.3
 LEAST_RARITY = 0.1  # also a term that every text has counts a little
-MOST_TERMS, LONGEST_TEXT, MOST_FEATURES = 12, 4_000, 50_000
+MOST_TERMS, MOST_FEATURES = 12, 50_000
 CENTROID_TERMS = 200
+MEANING, PROJECTED = 0.7, 128  # weight of embeddings beside words, and their dimensions here
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +74,34 @@ class Cluster:
     centroid: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Meanings:
+    """Embeddings of texts, one row each. `space` names endpoint and model: others are not comparable."""
+
+    vectors: Floats
+    space: str
+
+
 @dataclass(frozen=True)
 class Corpus:
-    """Texts as rows of length 1: their terms weighted by rarity, and their topic."""
+    """Texts as rows of length 1: their terms weighted by rarity, their topic, and their meaning if known."""
 
     rows: csr_matrix
     counts: csr_matrix
     words: tuple[str, ...]
     topics: tuple[str, ...]
     groups: Ints
+    texts: tuple[str, ...]
+    space: str = ""
 
     @classmethod
-    def of(cls, texts: Sequence[FailingText]) -> "Corpus":
-        """Count single words and pairs of words that at least two texts have."""
+    def of(
+        cls, texts: Sequence[FailingText], *, meanings: Meanings | None = None, key: bytes = b""
+    ) -> "Corpus":
+        """Count single words and pairs of words that at least two texts have.
+
+        With embeddings, texts in different languages may be similar. The key hides what a dimension means.
+        """
         count = CountVectorizer(
             analyzer=terms_of, min_df=2 if len(texts) > 1 else 1, binary=True, max_features=MOST_FEATURES
         )
@@ -101,29 +119,47 @@ class Corpus:
         marks = csr_matrix(
             (np.full(len(texts), TOPIC_WEIGHT), (range(len(texts)), columns)), (len(texts), len(topics))
         )
-        rows = hstack([weighted, marks]).tocsr()
         groups = np.array([one.group for one in texts], dtype=np.int64)
-        return cls(normalize(rows) if texts else rows, counts, words, topics, groups)
+        parts = [weighted, marks]
+        if meanings is not None and texts:
+            near = _projected(_centred(meanings.vectors, groups), key)
+            parts = [
+                weighted * np.sqrt(1 - MEANING),
+                marks,
+                csr_matrix(near * np.sqrt(MEANING)),
+            ]
+        rows, said = hstack(parts).tocsr(), tuple(one.text for one in texts)
+        space = meanings.space if meanings else ""
+        return cls(normalize(rows) if texts else rows, counts, words, topics, groups, said, space)
 
     def feature(self, column: int) -> str:
         """Name a column."""
         known = len(self.words)
-        return self.words[column] if column < known else f"topic\0{self.topics[column - known]}"
+        if column < known:
+            return self.words[column]
+        if column < known + len(self.topics):
+            return f"topic\0{self.topics[column - known]}"
+        return f"meaning\0{self.space}\0{column - known - len(self.topics)}"
 
 
-def terms_of(text: str) -> list[str]:
-    """Return the words of a rationale and each pair of neighbours, without numbers and marks of messages.
+def _centred(vectors: Floats, groups: Ints) -> Floats:
+    """Return vectors without what all groups have in common: texts of one kind are all somewhat similar.
 
-    >>> terms_of('No refund date. [m2: "3 days"]')
-    ['no', 'refund', 'date', 'days', 'no refund', 'refund date', 'date days']
+    What is left has length 1 on average. Of few groups it may be noise: then it stays as small as it is.
     """
-    text = text[:LONGEST_TEXT]
-    parts, end = [], 0
-    for one in citations(text):
-        parts += [text[end : one.start], *(quote.words for quote in one.quotes)]
-        end = one.end
-    words = [word for word in plain_words(" ".join((*parts, text[end:]))) if not word.isdigit()]
-    return words + [f"{first} {second}" for first, second in pairwise(words)]
+    numbers = np.unique(groups)
+    means = [vectors[groups == group].mean(axis=0) for group in numbers]
+    centred: Floats = vectors - np.mean(means, axis=0)
+    size = float(np.sqrt((centred**2).sum(axis=1).mean()))
+    return centred / size if len(numbers) >= COMPARED_GROUPS and size > 0 else centred
+
+
+def _projected(vectors: Floats, key: bytes) -> Floats:
+    """Return a random projection by key: angles stay nearly the same (Johnson & Lindenstrauss 1984)."""
+    seed = int.from_bytes(blake2b(b"projection", key=key[:64], digest_size=8).digest())
+    signs = np.random.default_rng(seed).integers(0, 2, (vectors.shape[1], PROJECTED)) * 2 - 1
+    projected: Floats = vectors @ signs / np.sqrt(PROJECTED)
+    return projected
 
 
 def clusters_of(corpus: Corpus, *, key: bytes, seed: int = 0) -> list[Cluster]:
@@ -144,9 +180,9 @@ def clusters_of(corpus: Corpus, *, key: bytes, seed: int = 0) -> list[Cluster]:
     found = []
     for group in np.unique(corpus.groups).tolist():
         rows = np.flatnonzero(corpus.groups == group)
-        labels, counts = _labels(corpus.rows[rows], seed), corpus.counts[rows]
+        labels, own = _labels(corpus.rows[rows], seed), _own_terms(corpus, rows)
         for one in np.unique(labels[labels >= 0]):
-            if _has_own_term(counts, labels == one):
+            if _is_close(corpus.rows[rows[labels == one]]) and own(rows[labels == one]):
                 found.append(_cluster(corpus, group, rows[labels == one], key))
     return sorted(found, key=lambda one: (-len(one.members), one.members[0]))
 
@@ -190,7 +226,7 @@ def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 def _labels(rows: csr_matrix, seed: int) -> Ints:
     """Return the cluster of each row; -1 for none."""
     labels: Ints = np.full(rows.shape[0], -1)
-    if len(labels) < FEWEST:
+    if len(labels) < FEWEST_TEXTS:
         return labels
     part = _part(len(labels), seed)
     labels[part] = _linked(rows[part])
@@ -209,8 +245,17 @@ def _linked(rows: csr_matrix) -> Ints:
     apart = np.clip(np.nan_to_num(np.round(_distances(rows), 6), nan=1.0), 0, None)
     found = fcluster(linkage(apart, "average"), FARTHEST, "distance")
     sizes = np.bincount(found)
-    smallest = max(FEWEST, round(len(found) * SHARE))
+    smallest = smallest_cluster(len(found))
     return np.where(sizes[found] >= smallest, found, -1)
+
+
+def smallest_cluster(texts: int) -> int:
+    """Return the fewest texts of a cluster among so many.
+
+    >>> [smallest_cluster(n) for n in (10, 28, 200, 1_200)]
+    [5, 7, 8, 20]
+    """
+    return max(FEWEST, min(round(texts * SHARE_OF_FEW), ENOUGH), round(texts * SHARE))
 
 
 def _distances(rows: csr_matrix) -> Floats:
@@ -251,12 +296,36 @@ def _by_centroid(rows: csr_matrix, labels: Ints, rest: Ints) -> Ints:
     return np.where([sizes[one] >= FEWEST for one in kept], kept, -1)
 
 
-def _has_own_term(counts: csr_matrix, members: NDArray[np.bool_]) -> bool:
-    """Whether a term of half of its texts is found in few others: phrases of every rationale are not."""
-    inside = np.asarray(counts[np.flatnonzero(members)].sum(axis=0)).ravel()
-    everywhere = np.asarray(counts.sum(axis=0)).ravel()
-    own = (inside >= members.sum() / 2) & (inside >= OWN_TERM * everywhere)
-    return bool((own & (inside > 0)).any())
+def _is_close(rows: csr_matrix) -> bool:
+    """Whether rows of length 1 are similar to each other."""
+    count, total = rows.shape[0], np.asarray(rows.sum(axis=0)).ravel()
+    least = OF_SMALL if count < SMALL else COHESION
+    return bool(total @ total - count >= least * count * (count - 1))
+
+
+def _own_terms(corpus: Corpus, rows: Ints) -> Callable[[Ints], bool]:
+    """Return whether a cluster of a group has a term of half of its texts that few other texts have.
+
+    With embeddings, several terms, each of a quarter of its texts.
+
+    Phrases of every rationale are no own terms: they are as frequent in the other groups.
+    """
+    everywhere = np.asarray(corpus.counts.sum(axis=0)).ravel()
+    here = np.asarray(corpus.counts[rows].sum(axis=0)).ravel()
+    others = corpus.counts.shape[0] - len(rows)
+    few = len(np.unique(corpus.groups)) < COMPARED_GROUPS
+    rare = few | (here * others >= LIFT * (everywhere - here) * len(rows))
+
+    # NB: texts in several languages have no term in common, but each language its own.
+    share = 1 / 4 if corpus.space else 1 / 2
+
+    def has_one(members: Ints) -> bool:
+        counts = corpus.counts[members]
+        inside = np.asarray(counts.sum(axis=0)).ravel()
+        own = rare & (inside >= len(members) * share) & (inside >= OWN_TERM * here) & (inside > 0)
+        return bool(own.any()) and 2 * int((counts[:, own].sum(axis=1) > 0).sum()) >= len(members)
+
+    return has_one
 
 
 def _cluster(corpus: Corpus, group: int, members: Ints, key: bytes) -> Cluster:
@@ -264,15 +333,18 @@ def _cluster(corpus: Corpus, group: int, members: Ints, key: bytes) -> Cluster:
     centroid = normalize(np.asarray(rows.mean(axis=0)))[0]
     near = rows @ centroid
     order = np.lexsort((members, -np.round(near, 6)))
-    columns = _best_terms(corpus, members)
-    has = corpus.counts[members][:, columns].toarray() > 0
-    bits = has @ (1 << np.arange(len(columns), dtype=np.int64)) if columns else np.zeros(len(members), int)
+    ordered = members[order].tolist()
+    best = [corpus.words[column] for column in _best_terms(corpus, members)]
+    phrases = grown_phrases(best, [corpus.texts[member] for member in ordered])[:MOST_TERMS]
     return Cluster(
         group=group,
-        members=tuple(members[order].tolist()),
+        members=tuple(ordered),
         closeness=tuple(np.round(near[order], 4).tolist()),
-        terms=tuple(corpus.words[column] for column in columns),
-        bits=tuple(bits[order].tolist()),
+        terms=tuple(one.text for one in phrases),
+        bits=tuple(
+            sum((number in one.texts) << place for place, one in enumerate(phrases))
+            for number in range(len(ordered))
+        ),
         centroid=_hashed_centroid(corpus, centroid, key),
     )
 
@@ -299,13 +371,15 @@ def _best_terms(corpus: Corpus, members: Ints) -> list[int]:
 
 
 def _hashed_centroid(corpus: Corpus, centroid: Floats, key: bytes) -> dict[str, float]:
-    largest = np.lexsort((np.arange(len(centroid)), -np.round(centroid, 9)))[:CENTROID_TERMS]
+    size = np.round(np.abs(centroid), 9)
+    most = CENTROID_TERMS + (PROJECTED if corpus.space else 0)
+    largest = np.lexsort((np.arange(len(centroid)), -size))[:most]
     kept: Any = centroid[largest]
     kept = kept / max(float(np.linalg.norm(kept)), 1e-9)
     return {
         _hashed(corpus.feature(column), key): round(weight, 4)
         for column, weight in zip(largest.tolist(), kept.tolist(), strict=True)
-        if weight > 0
+        if weight
     }
 
 

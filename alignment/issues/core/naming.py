@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alignment.issues.core.phrases import NAME_WORDS
 from evaluation.core.transcript_fencing import text_block
 from evaluation.core.types import PromptMessage
 
@@ -37,12 +38,16 @@ class Drafted:
 
 
 def name_of(terms: Sequence[str], *, otherwise: str) -> str:
-    """Return the name by the first terms.
+    """Return the name by the first term if it is a phrase, else by the first terms.
 
     >>> name_of(["refund period", "fourteen", "days", "more"], otherwise="Issue 7")
-    'refund period, fourteen, days'
+    'Refund period, fourteen, days'
+    >>> name_of(["the customer had given this", "order number"], otherwise="Issue 7")
+    'The customer had given this'
     """
-    return ", ".join(terms[:SHOWN_TERMS])[:LONGEST_NAME] or otherwise
+    phrase = bool(terms) and len(terms[0].split()) >= NAME_WORDS
+    name = ", ".join(terms[: 1 if phrase else SHOWN_TERMS])[:LONGEST_NAME]
+    return name[:1].upper() + name[1:] or otherwise
 
 
 def naming_messages(

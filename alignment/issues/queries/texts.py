@@ -9,7 +9,8 @@ from itertools import islice
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, OuterRef, Q
 
-from alignment.issues.core.clusters import LONGEST_TEXT, FailingText
+from alignment.issues.core.clusters import FailingText
+from alignment.issues.core.phrases import LONGEST_TEXT
 from alignment.monitoring.queries.judged import Window, chats_of_days, window_of
 from evaluation.models.day_counts import DayScore
 from evaluation.models.judges import JudgePrompt

@@ -6,9 +6,14 @@ from collections.abc import Collection
 from django.db.models import Q
 
 from alignment.issues.core.naming import name_of
+from alignment.issues.core.phrases import text_to_compare
+from alignment.issues.queries.texts import rationales
 from alignment.models.issues import Issue, IssueChat, IssueNaming, IssueWeek
 from evaluation.core.hashing import text_hash
-from evaluation.models.runs import ModelCall, TextBlock
+from evaluation.models.prompts import TextVector
+from evaluation.models.runs import ModelCall, TextBlock, Verdict
+
+HASHES_AT_ONCE = 500
 
 
 def issue_texts_delete(*, chats: Collection[int], instead: str, blocks: Collection[str]) -> list[int]:
@@ -29,6 +34,21 @@ def issue_texts_delete(*, chats: Collection[int], instead: str, blocks: Collecti
     for row in Issue.objects.filter(pk__in=empty):
         Issue.objects.filter(pk=row.pk).update(name=f"Issue {row.pk}", name_by=Issue.NameBy.TERMS)
     return empty
+
+
+def embedded_texts_delete(*, chats: Collection[int], instead: str) -> None:
+    """Delete the embeddings of these chats' rationales, and the rationales in the requests for them.
+
+    Call it before calls and verdicts lose their text: an embedding is found by it.
+    """
+    if not TextVector.objects.exists():
+        return
+    verdicts = list(Verdict.objects.filter(chat__in=chats).values_list("pk", flat=True))
+    digests = sorted({text_hash(text_to_compare(text)) for text in rationales(verdicts) if text})
+    for start in range(0, len(digests), HASHES_AT_ONCE):
+        part = digests[start : start + HASHES_AT_ONCE]
+        TextVector.objects.filter(content_hash__in=part).delete()
+        TextBlock.objects.filter(pk__in=part).update(text=instead)
 
 
 def _delete_terms(issues: Collection[int], chats: Collection[int]) -> None:

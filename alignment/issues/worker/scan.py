@@ -10,15 +10,16 @@ from django.db import transaction
 from django.db.models import Max, Min, Q
 from django.utils import timezone
 
-from alignment.issues.core.clusters import Cluster, Corpus, Place, closest, clusters_of
+from alignment.issues.core.clusters import FEWEST_TEXTS, Cluster, Corpus, Place, closest, clusters_of
 from alignment.issues.core.identity import Found, Known, match_clusters
 from alignment.issues.core.naming import name_of
 from alignment.issues.queries.texts import Failing, WeekTexts, runs_of_week, week_texts, weeks_judged
+from alignment.issues.worker.embedding import week_meanings
 from alignment.models.issues import Issue, IssueChat, IssueScan, IssueWeek
 from common.models import Comment
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leased_rows import LeasedRows, has_living_worker
-from evaluation.runs.worker.leases import MOST_TRIES
+from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost
 from labeling.models.people import Workspace
 
 log = logging.getLogger(__name__)
@@ -116,7 +117,12 @@ class Part:
 def _scan(scan: IssueScan, lease: WorkerLease) -> None:
     key = bytes(Workspace.current().fence_secret)
     runs, found = runs_of_week(scan.week), week_texts(scan.week)
-    corpus = Corpus.of(found.texts)
+    try:
+        known = week_meanings([one.text for one in found.texts], lease_id=lease.pk)
+    except LeaseLost:
+        log.warning("the issues of %s were taken over", scan.week)
+        return
+    corpus = Corpus.of(found.texts, meanings=known.meanings, key=key)
     clusters = clusters_of(corpus, key=key)
     alone = _alone(found, clusters)
     near = closest(corpus, alone, _places(scan.week), key=key)
@@ -130,8 +136,15 @@ def _scan(scan: IssueScan, lease: WorkerLease) -> None:
         _store(scan.week, parts, found)
         scan.runs, scan.chats = runs, len({one.chat for one in found.failing})
         scan.verdicts, scan.clustered = found.total, sum(len(one.members) for one in parts.values())
+        scan.few, scan.embedding_model, scan.fallback = _few(found), known.model, known.problem
         scan.state, scan.error, scan.lease, scan.finished_at = _State.DONE, "", None, timezone.now()
         scan.save()
+
+
+def _few(found: WeekTexts) -> int:
+    """Count the verdicts of criteria with too few of them to group."""
+    counts = Counter(one.criterion for one in found.failing)
+    return sum(count for count in counts.values() if count < FEWEST_TEXTS)
 
 
 def _alone(found: WeekTexts, clusters: Sequence[Cluster]) -> list[int]:

@@ -58,7 +58,7 @@ def names(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The issues by their planted problem, told from the name."""
     marks = {"refund": "refund_days", "voucher": "voucher", "link": "tracking", "parcel": "tracking"}
     return {
-        next((problem for mark, problem in marks.items() if mark in row["name"]), row["name"]): row
+        next((problem for mark, problem in marks.items() if mark in row["name"].lower()), row["name"]): row
         for row in rows
     }
 
@@ -105,6 +105,14 @@ def test_all_weeks_are_found_at_once_in_one_process_and_only_once(rubric: Rubric
     assert (issues_find(), issues_find()) == (2, 0)
     assert [scan.state for scan in IssueScan.objects.all()] == ["done", "done"]
     assert Issue.objects.count() == 2
+
+
+def test_a_week_with_too_few_failing_chats_says_so(rubric: Rubric, judge: Judge, lead_user: User) -> None:
+    failing_week(0, {"tracking": 9}, judge=judge, rubric=rubric, noise=0)
+    find_issues()
+    assert (IssueScan.objects.get().few, Issue.objects.count()) == (9, 0)
+    page = client_of(lead_user).get(reverse("issues:list")).content.decode()
+    assert "too few failing chats to group" in page
 
 
 def test_an_issue_of_an_earlier_week_is_recognised_and_a_gap_is_named(
