@@ -84,11 +84,12 @@ class Command(WorkbenchCommand):
         """Keep the children alive until Ctrl-C; say once that the pages can be opened."""
         announced = False
         try:
-            keeper.start()
+            keeper.start(web_first=True)
             while True:
                 time.sleep(LOOK_SECONDS)
                 keeper.look(time.monotonic())
                 if not announced and answers(port):
+                    keeper.start_others()
                     keeper.say(f"LACE workbench on http://{HOST}:{port}/   (Ctrl-C to stop)")
                     if link := first_account_link(keeper.url):
                         keeper.say(f"No account yet. Create the first one, a lead's: {link}")
