@@ -141,7 +141,7 @@ class Keeper:
         self._say, self._record = say, record
 
     def start(self, *, web_first: bool = False) -> None:
-        """Start all of them; with `web_first` the others after `start_others`: the first page comes sooner."""
+        """Start all of them; with `web_first` the others wait for `start_others`."""
         now = time.monotonic()
         for child in self.children:
             if web_first and not child.web:

@@ -79,7 +79,8 @@ def production_composed(scenes: Scenes, settings: Mapping[str, Any]) -> list[lis
 
     Parameters
     ----------
-    settings : those of `production.json`. A release and a variant change how often the bot makes a fault.
+    settings : those of `production.json`. A release and a variant change how often the bot makes a fault; an
+        incident is a week in which it answers a topic wrongly. NB: it has as many pieces as the topic.
     """
     dice, numbers = Dice(settings["seed"]), iter(range(1, 1_000_000))
     days = range(WEEKS * DAYS_A_WEEK)
@@ -98,7 +99,11 @@ def _chat(number: int, day: int, scenes: Scenes, settings: Mapping[str, Any], di
     release = next(one for one in reversed(settings["releases"]) if one["week"] <= week_of(day))
     faults = release["faults"] | settings["experiment"]["variants"].get(variant, {})
     topics = {one.key: one for one in scenes.topics}
-    key = dice.weighted(settings["topics"])
+    incident = next((one for one in settings["incidents"] if one["week"] == week_of(day)), None)
+    key = dice.weighted(settings["topics"] | ({incident["topic"]: incident["chats"]} if incident else {}))
+    if incident and key == incident["topic"]:
+        scenes = replace(scenes, mix={**scenes.mix, "answers": scenes.mix["answers"] | incident["answers"]})
+        topics[key] = replace(topics[key], pieces={**topics[key].pieces, **incident["pieces"]})
     talk = conversation(_with_faults(scenes, faults), dice, topic=topics.get(key))
     return ProductionChat(
         id=f"shop-{number:05d}",

@@ -33,6 +33,8 @@ STEP = "demo step"
 DAY = timedelta(days=1)
 # A demo of fewer chats has this part of them on a day in production.
 CHATS_A_DAY = 5
+# The first week in which failing chats are clustered, with those of the weeks before.
+ISSUES_FROM = 4
 PASSED = "No fixed chat was lost and the bound is inside the limit."
 REFUSAL = "It fails chats for being brief. Please find words that leave a short, correct answer alone."
 
@@ -124,6 +126,9 @@ class Demo:
         for week in range(1, WEEKS + 1):
             ago = (today - show.ends(week)) / DAY
             steps.append(Step(f"production, week {week}", ago, partial(production.week_ensure, show, week)))
+            if week >= ISSUES_FROM:
+                found = partial(follow_up.issues_ensure, self.people, week)
+                steps.append(Step(f"issues up to week {week}", ago, found))
         return [
             *steps,
             Step("labels of the random audit, counted", ago, audits_work),
