@@ -9,7 +9,7 @@ from django.db import transaction
 
 from alignment.certificates.services.certificates import certificate_issue
 from alignment.comparison.queries.scope import Scope
-from alignment.demo_workspace.queries import demo_answers
+from alignment.demo_workspace.queries import DemoAnswers, demo_answers
 from alignment.demo_workspace.services.demo_workspace import DEMO
 from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
 from alignment.demo_workspace.services.team import SUPPORT
@@ -69,17 +69,29 @@ def run_ensure(
     judge: JudgeSpec | None = None,
     criteria: Sequence[str] = (),
     limit: int | None = None,
+    anew: DemoAnswers | None = None,
 ) -> Run:
-    """Run the simulated judge over a set, once under this name, and store what readers would wait for."""
+    """Run the simulated judge over a set, once under this name.
+
+    With `anew` every question is asked anew, and this is what the judge answers now.
+    """
     key = _hash(name)
     run = Run.objects.filter(source_hash=key).first() or run_start(
         chat_set=chat_set,
         judge=judge or JudgeSpec("direct"),
-        run=RunChoice(criteria=criteria, limit=limit, source_hash=key, options={"demo": True}),
+        run=RunChoice(
+            criteria=criteria,
+            limit=limit,
+            replicate=int(anew is not None),
+            source_hash=key,
+            options={"demo": True},
+        ),
         endpoint=current_endpoint(),
         by=by,
     )
-    if run.state not in FINISHED:
+    if run.state not in FINISHED and anew is not None:
+        run_simulate(run, answers=anew)
+    elif run.state not in FINISHED:
         _execute(run)
     return run
 

@@ -49,7 +49,7 @@ RECIPE = JudgeSpec("direct", grouping="rubric")
 SENT, SAMPLED, OPENED, LABELLED = time(23, 15), time(2, 4), time(2, 20), time(9, 10)
 # The raters have not come to the newest samples yet.
 NIGHTS_UNLABELLED = 2
-# The lead has closed the jobs of earlier nights.
+# The lead has closed the jobs of earlier nights. A second rater has looked at the later ones: some answers wait.
 NIGHTS_OPEN = 4
 
 
@@ -220,11 +220,13 @@ def _labels(show: Production, jobs: Sequence[tuple[date, LabelingJob]]) -> Itera
     truth = {chat.id: chat for day in production() for chat in day}
     raters = [rater for rater in show.team.raters if rater.account in show.settings["plan"]["raters"]]
     dice = Dice(show.seed(jobs[0][0]))
+    second = next(rater for rater in show.team.raters if rater.account == show.settings["second"])
     for day, job in jobs:
         at = moment(day + timedelta(days=1), LABELLED)
+        looks = [second] if day > show.last - timedelta(days=NIGHTS_OPEN) else []
         chats = job.assignments.order_by("position").values_list("chat__external_id", flat=True)
         for number, chat in enumerate(chats):
-            rater = raters[(number + show.seed(day)) % len(raters)]
-            for key in truth[chat].truth:
-                at += timedelta(seconds=max(2, dice.number(rater.seconds // 2, rater.seconds * 3 // 2)))
-                yield label_line(truth[chat], key, rater, dice, show.team.settings, at)
+            for rater in (raters[(number + show.seed(day)) % len(raters)], *looks):
+                for key in truth[chat].truth:
+                    at += timedelta(seconds=max(2, dice.number(rater.seconds // 2, rater.seconds * 3 // 2)))
+                    yield label_line(truth[chat], key, rater, dice, show.team.settings, at)

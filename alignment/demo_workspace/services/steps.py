@@ -104,15 +104,20 @@ class Demo:
             Step("another one that passes", 80, partial(self._released, "stated_wrong_fact", 2)),
             Step("prompts v2", 79, partial(self._run, "v2", criteria=history.REVISED)),
             Step("report on v2", 78.5, partial(self._report, "v2", triage=8)),
-            Step("decisions revised", 77, partial(team.decisions_ensure, self.team, lead=lead, second=True)),
+            Step(
+                "decisions revised, the rest decided",
+                77,
+                partial(team.decisions_finish, self.team, lead=lead),
+            ),
             Step("engines side by side", 75, partial(history.league_ensure, lead)),
-            Step("a revision with too few labels", 73, self._inconclusive),
             Step("a third version that passes", 69, partial(self._released, "stated_wrong_fact", 3)),
             Step("prompts v3", 68, partial(self._run, "v3")),
             Step("certificate on v3", 67, partial(self._certificate, "v3")),
             Step("report on v3", 66.5, partial(self._report, "v3", triage=10)),
             Step("a judge for every night", 64, self._nightly),
             *self._production(),
+            Step("a revision with too few labels", 4, self._inconclusive),
+            Step("the judge looked at again", 3, self._again),
             Step("a release that waits for the lead", 2, self._asked),
             Step("an untested draft", 1.5, draft_ensure),
             Step("triage of this week", 1, partial(history.triage_ensure, people=people, count=16, every=4)),
@@ -159,7 +164,12 @@ class Demo:
                 raise  # a smaller demo has too few labels for a certificate
 
     def _nightly(self) -> None:
-        run = production.nightly_judge_run(self.lead)
+        production.nightly_judge_run(self.lead)
+
+    def _again(self) -> None:
+        """Let the lead look at the judge again, after the alert: its model has changed."""
+        changed = self.show.answers(WEEKS)
+        run = history.run_ensure("v3 again", chat_set=history.support_set(), by=self.lead, anew=changed)
         history.report_ensure(run)
         history.triage_ensure(people=self.people, count=8, every=5)
 

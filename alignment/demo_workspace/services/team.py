@@ -207,21 +207,31 @@ def _skip(job: LabelingJob, team: Team) -> None:
 
 
 @transaction.atomic
-def decisions_ensure(team: Team, *, lead: User, second: bool = False) -> None:
-    """Let the lead decide most of what raters left open; the `second` time, revise a few decisions."""
-    settings, dice, truth = team.settings["decisions"], Dice(team.settings["seed"]), team.truth
-    if second:
-        rows = Adjudication.objects.filter(by=lead, replaced_at=None).select_related("chat", "criterion")
-        for row in rows.order_by("pk")[:REVISED]:
-            _decide(row.chat, row.criterion, not row.value, settings["revised"], lead, seen=row.pk)
-        return
+def decisions_ensure(team: Team, *, lead: User) -> None:
+    """Let the lead decide most of what raters left open."""
+    dice = Dice(team.settings["seed"])
     waiting = Consensus.objects.filter(state=Consensus.State.UNRESOLVED, chat__external_id__startswith="bw-")
     for item in waiting.select_related("chat", "criterion").order_by("pk"):
-        value = truth[item.chat.external_id][item.criterion.key]
-        if dice.chance(WAITING_SHARE):
-            continue
-        kind = "na" if value is None else "fine" if value == passes_when(item.criterion.key) else "fault"
-        _decide(item.chat, item.criterion, value, dice.draw(kind, settings[kind]), lead, seen=None)
+        if not dice.chance(WAITING_SHARE):
+            _decide_truly(item, team, dice, lead)
+
+
+@transaction.atomic
+def decisions_finish(team: Team, *, lead: User) -> None:
+    """Let the lead revise a few decisions, and decide what had waited."""
+    rows = Adjudication.objects.filter(by=lead, replaced_at=None).select_related("chat", "criterion")
+    for row in rows.order_by("pk")[:REVISED]:
+        reason = team.settings["decisions"]["revised"]
+        _decide(row.chat, row.criterion, not row.value, reason, lead, seen=row.pk)
+    dice, waiting = Dice(team.settings["seed"]), Consensus.objects.filter(state=Consensus.State.UNRESOLVED)
+    for item in waiting.select_related("chat", "criterion").order_by("pk"):
+        _decide_truly(item, team, dice, lead)
+
+
+def _decide_truly(item: Consensus, team: Team, dice: Dice, lead: User) -> None:
+    settings, value = team.settings["decisions"], team.truth[item.chat.external_id][item.criterion.key]
+    kind = "na" if value is None else "fine" if value == passes_when(item.criterion.key) else "fault"
+    _decide(item.chat, item.criterion, value, dice.draw(kind, settings[kind]), lead, seen=None)
 
 
 def _decide(
