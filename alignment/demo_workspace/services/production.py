@@ -49,7 +49,7 @@ RECIPE = JudgeSpec("direct", grouping="rubric")
 SENT, SAMPLED, OPENED, LABELLED = time(23, 15), time(2, 4), time(2, 20), time(9, 10)
 # The raters have not come to the newest samples yet.
 NIGHTS_UNLABELLED = 2
-# The lead has closed the jobs of earlier nights. A second rater has looked at the later ones: some answers wait.
+# The lead has closed the jobs of earlier nights; on later ones two raters answered, and some answers wait.
 NIGHTS_OPEN = 4
 
 

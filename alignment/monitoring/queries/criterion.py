@@ -296,7 +296,8 @@ def failing_chats(verdicts: Sequence[Verdict]) -> list[FailingChat]:
         numbers = {message["n"] for message in row.chat.messages}
         quoted = (
             number
-            for citation in citations(rationale)
+            for text in (row.explanation, rationale)  # a rationale may be on other criteria, too
+            for citation in citations(text)
             for quote in citation.quotes
             for number in quote.messages
         )

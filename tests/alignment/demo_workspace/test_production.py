@@ -70,6 +70,13 @@ def test_a_release_in_week_6_breaks_one_criterion() -> None:
     assert abs(rate(other, True, weeks=range(1, 6)) - rate(other, True, weeks=range(6, 9))) < 0.03
 
 
+def test_in_week_8_the_bot_states_another_minimum_for_a_code() -> None:
+    key, about = "stated_wrong_fact", {"topic": "promo_code"}
+    assert rate(key, True, weeks=[8], **about) > 0.7 > 0.4 > rate(key, True, weeks=range(1, 8), **about)
+    stated = [chat for day in production() for chat in day if "€60" in str(chat.talk.messages)]
+    assert {week_of(chat.day) for chat in stated} == {8}
+
+
 def test_a_customer_has_one_variant_and_the_short_one_has_less_padding() -> None:
     chats = [chat for day in production() for chat in day if chat.experiment]
     assert {week_of(chat.day) for chat in chats} == {3, 4, 5}
@@ -163,9 +170,10 @@ def test_raters_have_labelled_the_audit_share_but_not_the_newest_nights(small: D
     audited = SampledChat.objects.filter(label_source="audit").order_by("draw__day")
     assert audited.exists()
     newest = small.show.last - timedelta(days=produced.NIGHTS_UNLABELLED)
+    twice = small.show.last - timedelta(days=produced.NIGHTS_OPEN)
     for row in audited.select_related("draw"):
-        labels = Label.objects.filter(chat=row.chat_id)
-        assert labels.count() == (14 if row.draw.day <= newest else 0)
+        labels, day = Label.objects.filter(chat=row.chat_id), row.draw.day
+        assert labels.count() == 14 * (0 if day > newest else 2 if day > twice else 1)
         assert labels.exclude(source="demo").count() == 0
     submitted = Assignment.objects.filter(job__in=SampleDraw.objects.values("job"), state="submitted")
     assert (

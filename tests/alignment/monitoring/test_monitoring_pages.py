@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.monitoring.queries.criterion import failing_chats
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
@@ -138,6 +139,16 @@ def test_labels_on_curated_chats_correct_the_rate_and_authors_get_it_without_hol
     lead, author = corrected(Role.LEAD), corrected(Role.AUTHOR)
     assert (lead["method"], lead["labels"], author["labels"]) == ("lang_reiczigel", 60, 40)
     assert lead["value"] != author["value"]
+
+
+def test_a_chat_opens_at_the_message_that_is_quoted_for_the_criterion(rubric: Rubric, judge: Judge) -> None:
+    production_day(MONDAY, TOPICS, judge=judge, rubric=rubric)
+    row = Verdict.objects.select_related("chat__topic").earliest("pk")
+    row.rationale = 'helpful [m1: "Hi there"] polite [m2: "Go away"]'  # the answer on all criteria
+    row.explanation = 'Evidence: [m2: "Go away"]'
+    assert failing_chats([row])[0].message == 2
+    row.explanation = "Rude."
+    assert failing_chats([row])[0].message == 1
 
 
 def test_a_point_leads_to_its_failing_chats_and_their_message(rubric: Rubric, judge: Judge) -> None:
