@@ -478,15 +478,6 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
-                    name='BotChange',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('at', models.DateTimeField(auto_now_add=True)),
-                        ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.sampleplan')),
-                    ],
-                ),
-                migrations.CreateModel(
                     name='Alert',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -501,9 +492,12 @@ class Migration(migrations.Migration):
                         ('named_at', models.DateTimeField(blank=True, null=True)),
                         ('ended_at', models.DateTimeField(blank=True, null=True)),
                         ('ended_because', models.CharField(blank=True, default='', max_length=200)),
+                        ('bot_version', models.CharField(blank=True, default='', max_length=80)),
+                        ('bot_live_on', models.DateField(blank=True, null=True)),
                         ('acknowledged_at', models.DateTimeField(blank=True, null=True)),
                         ('snoozed_until', models.DateField(blank=True, null=True)),
                         ('snoozed_at', models.DateTimeField(blank=True, null=True)),
+                        ('accepted_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('acknowledged_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('criterion', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.criterion')),
                         ('judge', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.judge')),

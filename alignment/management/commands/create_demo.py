@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.hashers import check_password
+from django.db import connection
 
 from alignment.comparison.queries.scope import Scope
 from alignment.demo_workspace.services.demo_workspace import demo_begin, demo_password, people_ensure
@@ -39,6 +40,7 @@ class Command(WorkbenchCommand):
         demo = Demo(first_day, rater, author, lead, password, chats=options["chats"])
         steps = demo.labelling() + (demo.judging() if options["evaluate"] else [])
         with few_collections():
+            self._commit_sooner()
             self._steps(steps, demo)
         if options["evaluate"]:
             self._live(lead)
@@ -54,6 +56,12 @@ class Command(WorkbenchCommand):
             "runs": list(runs.values_list("pk", flat=True)),
         }
         self.answer(document, "\n\n".join([*lines, sign_in_line(everyone, password)]))
+
+    def _commit_sooner(self) -> None:
+        """Do not wait for the disk at each commit: a crash of the machine may take the last steps alone."""
+        if connection.vendor == "sqlite" and not connection.in_atomic_block:
+            with connection.cursor() as cursor:
+                cursor.execute("PRAGMA synchronous=NORMAL")
 
     def _steps(self, steps: list[Step], demo: Demo) -> None:
         begun = time.monotonic()
