@@ -40,7 +40,7 @@ class Command(WorkbenchCommand):
         demo = Demo(first_day, rater, author, lead, password, chats=options["chats"])
         steps = demo.labelling() + (demo.judging() if options["evaluate"] else [])
         with few_collections():
-            self._commit_sooner()
+            self._write_quickly()
             self._steps(steps, demo)
         if options["evaluate"]:
             self._live(lead)
@@ -57,11 +57,15 @@ class Command(WorkbenchCommand):
         }
         self.answer(document, "\n\n".join([*lines, sign_in_line(everyone, password)]))
 
-    def _commit_sooner(self) -> None:
-        """Do not wait for the disk at each commit: a crash of the machine may take the last steps alone."""
+    def _write_quickly(self) -> None:
+        """Keep the pages in memory, and do not wait for the disk at each commit.
+
+        A crash of the machine may take the last steps, no more.
+        """
         if connection.vendor == "sqlite" and not connection.in_atomic_block:
             with connection.cursor() as cursor:
                 cursor.execute("PRAGMA synchronous=NORMAL")
+                cursor.execute("PRAGMA cache_size=-250000")
 
     def _steps(self, steps: list[Step], demo: Demo) -> None:
         begun = time.monotonic()
