@@ -79,13 +79,14 @@ class AlertRow:
 
     @property
     def shift(self) -> str:
-        """How far the rate moved, of the first signal that is one: "fell by 6 points"."""
+        """How far the rate moved, of the first signal that is one."""
         for one in self.signals:
             if one.stream != "anchors" and one.before is not None and one.now is not None:
                 points = max(1, abs(round(100 * (one.now - one.before))))
                 moved = "fell" if one.now < one.before else "rose"
-                return f"{moved} by {points} point{'' if points == 1 else 's'}"
-        return "moved"
+                of = "raters’" if one.stream == "audit" else "judged"
+                return f"The {of} passing share {moved} by {points} point{'' if points == 1 else 's'}"
+        return "The passing share moved"
 
     @property
     def title(self) -> str:

@@ -15,7 +15,7 @@ RATES = {"judged": "of judged chats, uncorrected", "audit": "of the chats that r
 
 @dataclass(frozen=True, slots=True)
 class Lede:
-    """How many criteria changed; and of the newest change the alert, its rate and what caused it."""
+    """How many criteria changed; and of one change the alert, its rate and what caused it."""
 
     headline: str
     alert: Alert | None = None
@@ -24,7 +24,7 @@ class Lede:
 
     @property
     def name(self) -> str:
-        """What the newest change is about."""
+        """What the change is about."""
         alert = self.alert
         return alert.criterion.name if alert and alert.criterion else "All criteria"
 
@@ -32,7 +32,8 @@ class Lede:
 def lede(criteria: Collection[int]) -> Lede | None:
     """Return what the open alerts say of these criteria; None while nothing is watched. At most two queries.
 
-    It has no figure of anchor chats: these may be holdout chats.
+    It is about the newest change that nobody has acknowledged, else the newest one. It has no figure of
+    anchor chats: these may be holdout chats.
     """
     drifts = Alert.objects.standing().filter(kind=Alert.Kind.DRIFT).select_related("criterion")
     rows = list(drifts.filter(Q(criterion=None) | Q(criterion__in=criteria)).order_by("-began_on", "-pk"))
@@ -45,7 +46,8 @@ def lede(criteria: Collection[int]) -> Lede | None:
         headline = f"{changed} of {len(criteria)} criteria changed {_when(begun)}."
     else:
         headline = f"The judge changed {_when(begun)}."
-    return Lede(headline, rows[0], _rate(rows[0]), _cause(rows[0]))
+    row = min(rows, key=lambda one: one.acknowledged_at is not None)
+    return Lede(headline, row, _rate(row), _cause(row))
 
 
 def _watched() -> int:

@@ -121,7 +121,7 @@ def test_a_change_of_the_bot_says_which_version_went_live_that_day(
     row = make_alert(plan, criterion=polite, cause="bot", named_at=timezone.now(), **live)
     text = " ".join(text_of(lead, "alerts:detail", row.pk).split())
     day = f"{begun.day} {begun:%b}"
-    assert f"The passing share fell by 10 points since {day}, the day bot 5.2 went live." in text
+    assert f"The judged passing share fell by 10 points since {day}, the day bot 5.2 went live." in text
     assert f'data-mark="{begun.isoformat()}" data-judge=""> Bot 5.2 </span>' in text
     assert f'data-mark="{yesterday().isoformat()}" data-judge="1"> New judge or prompt </span>' in text
     assert f"since {day}, the day bot 5.2 went live" in text_of(lead, "alerts:panel")

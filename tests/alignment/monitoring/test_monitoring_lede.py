@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from alignment.models.alerts import WatchStep
+from alignment.models.alerts import Alert, WatchStep
 from alignment.monitoring.queries.lede import Lede, lede
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
@@ -78,13 +79,17 @@ def test_it_has_no_figure_of_anchors(plan: SamplePlan, rubric: Rubric, polite: C
     assert said(rubric).rate == "has other answers on the anchor chats since 18 Nov."
 
 
-def test_it_is_about_the_newest_change(plan: SamplePlan, rubric: Rubric, polite: Criterion) -> None:
+def test_it_is_about_the_newest_change_that_nobody_acknowledged(
+    plan: SamplePlan, rubric: Rubric, polite: Criterion
+) -> None:
     clear = rubric.criteria.get(key="clear")
     make_alert(plan, criterion=polite, cause="bot", began_on=WEDNESDAY)
     newest = make_alert(plan, criterion=clear, cause="bot", began_on=WEDNESDAY + timedelta(days=7))
     make_alert(plan, kind="verdicts", cause="", criterion=polite, signals=[{"n": 1, "needed": 9}])
     found = said(rubric)
     assert (found.headline, found.alert) == ("2 of 3 criteria changed since 18 Nov.", newest)
+    Alert.objects.filter(pk=newest.pk).update(acknowledged_at=timezone.now())
+    assert said(rubric).name == polite.name
     make_alert(plan, cause="judge", began_on=WEDNESDAY + timedelta(days=8), signals=[ANCHORS])
     assert said(rubric).name == "All criteria"
 
