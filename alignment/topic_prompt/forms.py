@@ -8,6 +8,9 @@ from alignment.models.topic_prompt import TopicPrompt
 from alignment.topic_prompt.core import topics_of
 from common.problems import FieldProblem
 from evaluation.gateway.current import OWN, endpoint_names
+from evaluation.gateway.endpoints import SIMULATED
+from evaluation.gateway.simulated import SIMULATED_MODEL
+from labeling.models.people import Workspace
 
 LEAST_BUDGET = 0.01
 MAX_TEXT = 60_000
@@ -46,6 +49,8 @@ class TopicPromptForm(forms.Form):
         initial["topics"] = "\n".join(f"{one['key']}: {one['description']}" for one in row.topics)
         super().__init__(data, initial=initial)
         names = endpoint_names()
+        if Workspace.is_demo():
+            names[SIMULATED] = SIMULATED_MODEL
         own = next((name for name in names.values() if name.endswith(OWN)), "the server's own")
         gone = [(row.endpoint, f"{row.endpoint} (not connected)")] if row.endpoint not in (*names, "") else []
         field = self.fields["endpoint"]

@@ -48,7 +48,7 @@ GIVE = "alignment.tasks.give_topics"
 # No chat is begun later than this after the start of a time slice.
 SLICE_SECONDS = 45.0
 PATIENCE = 30.0
-CHATS_AT_ONCE = 200
+CHATS_AT_ONCE = 500  # the slots run dry at the end of each lot
 TRY_AGAIN = timedelta(seconds=60)
 PROBLEM_LENGTH = 500
 POISON = f"switched off: its worker process died {MOST_TRIES} times"

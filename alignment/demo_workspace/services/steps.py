@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.demo_workspace.core.production import WEEKS
-from alignment.demo_workspace.services import follow_up, history, production, team
+from alignment.demo_workspace.services import follow_up, history, production, team, topics
 from alignment.demo_workspace.services.demo_workspace import (
     BEGAN,
     clock,
@@ -139,6 +139,7 @@ class Demo:
             Step("labels of the random audit, counted", ago, audits_work),
             Step("the experiment, counted", ago, partial(follow_up.experiment_ensure, self.people)),
             Step("an alert acknowledged", ago, partial(follow_up.alerts_ensure, self.people)),
+            Step("topics by a model, measured", ago, partial(topics.topic_prompt_ensure, self.lead)),
         ]
 
     def _written(self) -> None:
