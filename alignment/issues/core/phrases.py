@@ -132,7 +132,9 @@ def _grown(phrase: Phrase, texts: Sequence[Sequence[Sequence[str]]]) -> Phrase:
         if max(rights, lefts) < max(2, GROWS_FROM * len(places)):
             break
         phrase = (*phrase, right) if rights >= lefts else (left, *phrase)
-    while len(phrase) > 1 and phrase[-1] in _LINKS:
+    places = [(words, at) for words in sentences for at in _places(phrase, words)]
+    ended = sum(at + len(phrase) == len(words) for words, at in places)
+    while len(phrase) > 1 and phrase[-1] in _LINKS and ended < GROWS_FROM * len(places):
         phrase = phrase[:-1]
     return phrase
 

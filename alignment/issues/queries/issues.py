@@ -234,9 +234,16 @@ def typical_chats(chats: QuerySet[IssueChat]) -> list[FailingChat]:
 
 
 def chats_with_words(verdicts: Sequence[int]) -> list[FailingChat]:
-    """Return these verdicts with their rationales and the quoted message, in this order."""
+    """Return these verdicts with what their rationales say, and the quoted message, in this order."""
     found = Verdict.objects.select_related("chat__topic").in_bulk(verdicts)
-    return failing_chats([found[pk] for pk in verdicts if pk in found])
+    chats = failing_chats([found[pk] for pk in verdicts if pk in found])
+    return [replace(one, words=_evidence(one.words)) for one in chats]
+
+
+def _evidence(rationale: str) -> str:
+    """Return what a rationale in the shipped form says under Evidence; another one as it is."""
+    label, found, rest = rationale.partition("Evidence: ")
+    return rest.partition(" Against: ")[0] if found and not label else rationale
 
 
 def naming_material(issue: Issue, *, user: Reader) -> tuple[list[int], list[str], list[str]]:

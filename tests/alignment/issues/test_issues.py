@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.issues.queries.issues import _evidence
 from alignment.issues.services import IssueChange, issue_change
 from alignment.issues.worker.retention import issue_texts_delete
 from alignment.issues.worker.scan import issues_find, issues_work, scan_open, scan_work
@@ -105,6 +106,12 @@ def test_all_weeks_are_found_at_once_in_one_process_and_only_once(rubric: Rubric
     assert (issues_find(), issues_find()) == (2, 0)
     assert [scan.state for scan in IssueScan.objects.all()] == ["done", "done"]
     assert Issue.objects.count() == 2
+
+
+def test_a_rationale_in_the_shipped_form_shows_its_evidence() -> None:
+    shipped = 'Evidence: [m2: "Which order?"] Asked twice. Against: None. Rule: The first. Conclusion: TRUE.'
+    assert _evidence(shipped) == '[m2: "Which order?"] Asked twice.'
+    assert _evidence("Asked twice. Evidence: message 2") == "Asked twice. Evidence: message 2"
 
 
 def test_a_week_with_too_few_failing_chats_says_so(rubric: Rubric, judge: Judge, lead_user: User) -> None:
