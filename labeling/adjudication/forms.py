@@ -29,7 +29,7 @@ class AdjudicationFilterForm(forms.Form):
 
     kind = forms.ChoiceField(choices=Kind.choices, required=False, label="Items")
     set = NamedChoice(ChatSet.objects.none(), required=False, empty_label="All", label="Chat set")
-    job = NamedChoice(LabelingJob.objects.order_by("-pk"), required=False, empty_label="All", label="Job")
+    job = NamedChoice(LabelingJob.objects.none(), required=False, empty_label="All", label="Job")
     criterion = NamedChoice(
         Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("dimension__position", "position"),
         required=False,
@@ -52,6 +52,8 @@ class AdjudicationFilterForm(forms.Form):
         super().__init__(*args, **kwargs)
         sets = ChatSet.objects.listed(also=self.data.get("set"))
         cast(NamedChoice, self.fields["set"]).queryset = sets.order_by("name")
+        jobs = LabelingJob.objects.listed(also=self.data.get("job"))
+        cast(NamedChoice, self.fields["job"]).queryset = jobs.order_by("-pk")
 
     def filters(self) -> Filters:
         """Return the filters; the form must be valid."""

@@ -1,6 +1,7 @@
 """Webhooks for tests, and a real receiver on loopback."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,30 +26,42 @@ def make_webhook(
 
 @dataclass
 class Receiver:
-    """What arrived, as (headers, body); `answer` gives the next status, or None to hang up."""
+    """What arrived, as (headers, body), and when; `answer` gives the next status, or None to hang up."""
 
     address: str = ""
     answer: Callable[[int], int | None] = lambda count: 200
     seen: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[str]:
         return [headers["webhook-id"] for headers, _ in self.seen]
 
+    @property
+    def bodies(self) -> dict[str, set[bytes]]:
+        """The bodies that came under each id."""
+        found: dict[str, set[bytes]] = {}
+        for headers, body in self.seen:
+            found.setdefault(headers["webhook-id"], set()).add(body)
+        return found
+
 
 @contextmanager
 def receiver(answer: Callable[[int], int | None] = lambda count: 200) -> Iterator[Receiver]:
     """A server that keeps what it is sent; `answer` gets the number of the request, from 0."""
-    kept = Receiver(answer=answer)
+    kept, lock = Receiver(answer=answer), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            kept.seen.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            status = kept.answer(len(kept.seen) - 1)
+            with lock:
+                kept.times.append(time.time())
+                kept.seen.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                number = len(kept.seen) - 1
+            status = kept.answer(number)
             if status is None:
                 self.close_connection = True
                 return
@@ -62,8 +75,13 @@ def receiver(answer: Callable[[int], int | None] = lambda count: 200) -> Iterato
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: Any) -> None:
+            """A sender that was killed waits for no answer."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     kept.address = f"http://127.0.0.1:{server.server_port}/hook/?source=1"
