@@ -170,6 +170,7 @@ urlpatterns = [
     ),
     path("certificates/", certificates.certificate_list, name="certificate_list"),
     path("certificates/<int:certificate_id>/", certificates.certificate_detail, name="certificate_detail"),
+    path("certificates/plans/<int:plan_id>/", certificates.plan_panel, name="certificate_plan"),
     path(
         "certificates/<int:certificate_id>/revoke/",
         certificates.certificate_revoked,

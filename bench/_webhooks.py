@@ -9,7 +9,6 @@ from django.db.models import F
 from bench._chaos import wait_for
 from bench._workers import Workers
 from evaluation.models.outbox import Delivery, WebhookEndpoint
-from evaluation.models.runs import WorkerLease
 from evaluation.outbox.services import outbox_publish_all
 from tests.factories.webhooks import Receiver
 
@@ -99,12 +98,11 @@ def waiting() -> bool:
 
 
 def shift(by: timedelta) -> None:
-    """Let this much time pass for whatever waits for a time."""
+    """Let this much time pass for whatever waits for a time. A worker at work is as far as it was."""
     WebhookEndpoint.objects.update(
         hold_until=F("hold_until") - by, failing_since=F("failing_since") - by, rung_at=F("rung_at") - by
     )
     Delivery.objects.filter(state=Delivery.State.WAITING).update(next_at=F("next_at") - by)
-    WorkerLease.objects.update(beat_at=F("beat_at") - by, expires_at=F("expires_at") - by)
 
 
 def _delivered() -> list[object]:

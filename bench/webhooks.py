@@ -11,7 +11,7 @@ from bench._chaos import state, wait_for
 from bench._webhooks import away, waiting
 from bench._workers import BROKERS, Workers, broker
 from bench.chaos import launched, place
-from evaluation.models.outbox import Delivery, WebhookEndpoint
+from evaluation.models.outbox import OutboxEvent, WebhookEndpoint
 from evaluation.models.runs import Run
 from lace_site import celery_app
 from tests.factories.webhooks import Receiver, make_webhook, receiver
@@ -22,13 +22,14 @@ MINUTES, EVENTS, KILL_EVERY = 10, 20, 3
 
 def figures() -> Iterator[Figure]:
     """With each broker: how long a verdict takes, and a receiver that is away while workers are killed."""
+    celery_app.conf.update(broker_url="memory://", broker_transport_options={})
     for kind in BROKERS:
         with receiver() as kept:
             row = make_webhook(kept.address, kinds=["verdicts.stored"])
             yield from _latency(kind, kept)
             if kind == "valkey":
                 yield from _away(kind, kept)
-        Delivery.objects.all().delete()
+        OutboxEvent.objects.all().delete()
         WebhookEndpoint.objects.filter(pk=row.pk).delete()
 
 
@@ -49,6 +50,8 @@ def _latency(kind: str, kept: Receiver) -> Iterator[Figure]:
 
 
 def _away(kind: str, kept: Receiver) -> Iterator[Figure]:
+    OutboxEvent.objects.all().delete()
+    kept.seen.clear()
     with place(chats=1, latency=LATENCY) as here, broker(kind, here.folder) as more:
         celery_app.conf.broker_url = more["CELERY_BROKER_URL"]
         workers = Workers(here.environment(more), log=here.folder / "workers.log", judges=0)
@@ -61,4 +64,4 @@ def _away(kind: str, kept: Receiver) -> Iterator[Figure]:
     yield Figure(f"{name}: lost", found.lost, 0, "")
     yield Figure(f"{name}: ids with two bodies", found.altered, 0, "")
     yield Figure(f"{name}: events that came twice", found.repeated, found.events, "")
-    yield Figure(f"{name}: requests while away", found.asked_while_away, 10 * MINUTES, "")
+    yield Figure(f"{name}: requests while away", found.asked_while_away, EVENTS + 3 * MINUTES, "")

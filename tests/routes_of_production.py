@@ -69,6 +69,7 @@ ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     "alerts:settings_preview": (post(LEADS, THRESHOLDS, says=200),),
     "alerts:panel": (get(AUTHORS), get(AUTHORS, query={"criterion": "polite"})),
     "alerts:plan_panel": (get(LEADS),),
+    "alignment:certificate_plan": (get(LEADS),),
     "alerts:anchor_preview": (post(LEADS, {"anchor_set": "set_id", "anchors": "40"}, says=200),),
     "api_alerts": (get(AUTHORS), get(AUTHORS, query={"show": "ended"})),
     "api_alert": (get(AUTHORS),),

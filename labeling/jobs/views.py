@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.access import permission_or_404
 from labeling.jobs.forms import AddRatersForm, JobForm
-from labeling.jobs.queries.job_page import job_page
 from labeling.jobs.queries import jobs as job_queries
+from labeling.jobs.queries.job_page import job_page
 from labeling.jobs.queries.jobs import gold_chats, job_size, team_size
 from labeling.jobs.services import job_close, job_open, job_raters_add, job_start
 from labeling.models.chats import ChatSet

@@ -126,7 +126,7 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None, *, cluster_key
         topic=_optional_text(fields, "topic", KEY_LIMIT),
         split=fields.choice("split", SPLITS) if fields.given("split") else None,
         started_at=fields.moment("started_at"),
-        experiment=_optional_text(fields, "experiment", SHORT_LIMIT),
+        experiment=_experiment(fields),
         variant=_optional_text(fields, "variant", SHORT_LIMIT),
         cluster=_optional_text(fields, "cluster", KEY_LIMIT) or _cluster(fields, metadata, cluster_key),
         metadata=metadata,
@@ -136,6 +136,17 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None, *, cluster_key
 
 def _optional_text(fields: Fields, key: str, limit: int) -> str | None:
     return fields.text(key, limit=limit).strip() if fields.given(key) else None
+
+
+def _experiment(fields: Fields) -> str | None:
+    """Return the key of the experiment, which is a part of API addresses.
+
+    There a slash at an end, a double one, or a dot alone between slashes would name another address.
+    """
+    key = _optional_text(fields, "experiment", SHORT_LIMIT)
+    if key and any(part in ("", ".", "..") for part in key.split("/")):
+        raise fields.refuse("experiment", f"{key!r} must not have empty parts, . or .. between slashes")
+    return key
 
 
 def _cluster(fields: Fields, metadata: dict[str, Any] | None, key: str) -> str | None:

@@ -1,5 +1,6 @@
 """Metric rows for A/B platforms: pages that go on later, files, and the scope of a token."""
 
+import csv
 import io
 from datetime import date, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import escape
 from pyarrow import parquet
 
 from alignment.experiments.core.parquet import metric_parquet
@@ -20,6 +22,7 @@ from labeling.models.people import Role
 from labeling.models.rubric import Rubric
 from labeling.people.services.tokens import token_create
 from tests.factories.experiments import UnitChats, counted, judged_night, units
+from tests.factories.pages import page_text
 from tests.factories.rows import make_rubric, make_set, make_user
 from tests.factories.verdicts import make_judge
 
@@ -196,10 +199,35 @@ def test_a_page_takes_the_same_queries_for_more_rows(night: None, rubric: Rubric
     assert taken[0] == taken[1]
 
 
-def test_a_key_with_a_slash_has_its_own_address(rubric: Rubric, judge: Judge) -> None:
-    arms = {"a": units("a", passing=1, failing=0)}
-    judged_night(MONDAY, arms, judge=judge, rubric=rubric, experiment="bot/greeting v2")
-    counted("bot/greeting v2")
-    client = Platform("read_metrics").client
-    for route in ("api_experiment", "api_experiment_metrics"):
-        assert client.get(reverse(route, args=["bot/greeting v2"])).status_code == 200
+@pytest.mark.parametrize(
+    "key",
+    [
+        "greeting/metrics",
+        "bot/greeting v2",
+        "metrics",
+        "greeting/metrics.csv",
+        "50% off?",
+        "a #b&c=d",
+        "ä+ö/…",
+    ],
+)
+def test_whatever_its_key_an_experiment_has_addresses_and_a_page_of_its_own(
+    key: str, night: None, rubric: Rubric, judge: Judge
+) -> None:
+    arms = {"a": units("x", passing=1, failing=0), "b": units("y", passing=1, failing=0)}
+    judged_night(MONDAY, arms, judge=judge, rubric=rubric, experiment=key, probability=0.5)
+    row, platform = counted(key), Platform("read_metrics")
+    for name in (key, "greeting"):
+        detail = platform.client.get(reverse("api_experiment", args=[name])).json()
+        assert detail["key"] == name
+        metrics = platform.client.get(reverse("api_experiment_metrics", args=[name])).json()
+        assert {one["experiment_id"] for one in metrics["results"]} == {name}
+        file = platform.client.get(reverse("api_experiment_export", args=[name, "csv"]))
+        assert {line["experiment_id"] for line in csv.DictReader(_text(file))} == {name}
+    lead = Client()
+    lead.force_login(make_user("lead", Role.LEAD))
+    assert escape(key) in page_text(lead.get(reverse("experiments:detail", args=[row.pk])))
+
+
+def _text(file: Any) -> io.StringIO:
+    return io.StringIO(b"".join(file.streaming_content).decode("utf-8-sig"))
