@@ -26,6 +26,7 @@ from labeling.models.chats import Topic
 from labeling.models.labels import Assignment, Consensus, LabelingJob
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.models.sampling import SampledChat, SampleDraw, SamplePlan
+from labeling.people.queries.visibility import holdout_chats
 
 ENDED = (*FINISHED, Run.State.CANCELLED)
 # A run that stopped before its end counts with what it judged, after so long.
@@ -217,14 +218,17 @@ def due_weeks(plan: SamplePlan, *, now: datetime) -> list[date]:
 
 
 def audit_week(plan: SamplePlan, week: date) -> AuditWeek:
-    """Return the consensus on a week's random share, weighted by the probability to be in it; two queries."""
+    """Return the consensus on a week's random share, weighted by the probability to be in it; two queries.
+
+    Without chats that are holdout by now: authors read the figures.
+    """
     sampled = SampledChat.objects.filter(
         draw__plan=plan,
         draw__day__gte=week,
         draw__day__lt=week + WEEK,
         label_source=SampledChat.Source.AUDIT,
         audit_probability__gt=0,
-    )
+    ).exclude(chat__in=holdout_chats())
     chances = {chat: chance or 1.0 for chat, chance in sampled.values_list("chat", "audit_probability")}
     newest = CriterionVersion.objects.filter(criterion__rubric=plan.rubric_id).order_by("number")
     passes_when = dict(newest.values_list("criterion", "passes_when"))

@@ -34,7 +34,7 @@ from labeling.models.sampling import SampleDraw, SamplePlan
 from labeling.sampling.queries import yesterday
 from labeling.sampling.services import draw_night
 from tests.factories.nights import arrived, make_plan
-from tests.factories.rows import make_rubric, make_user
+from tests.factories.rows import make_rubric, make_set, make_user
 from tests.factories.verdicts import make_judge, make_run
 
 pytestmark = pytest.mark.django_db
@@ -198,6 +198,9 @@ def test_a_weeks_rates_are_the_consensus_by_probability(
     ((stratum,),) = found.rates.values()
     assert (stratum.passed, stratum.answers) == (3, 4)
     assert stratum.weight == pytest.approx(10 / 6)
+    make_set(plan.rubric, Chat.objects.get(pk=chats[-1]), name="held out", split="holdout")
+    ((stratum,),) = audit_week(plan, audited).rates.values()
+    assert (stratum.passed, stratum.answers) == (2, 3)  # authors read the figures
 
 
 # ---- too little judged
