@@ -43,12 +43,13 @@ def away(workers: Workers, kept: Receiver, *, minutes: int, events: int, kill_ev
     for minute in range(1, minutes + 1):
         publish(events, f"minute {minute}")
         seen = len(kept.seen)
+        shift(timedelta(minutes=1))
+        wait_for(lambda: len(kept.seen) > seen, f"a request in minute {minute}", seconds=PATIENCE)  # noqa: B023
         if minute % kill_every == 0:
             workers.kill()
             workers.start()
             kills += 1
-        shift(timedelta(minutes=1))
-        wait_for(lambda: len(kept.seen) > seen, f"a request in minute {minute}", seconds=PATIENCE)  # noqa: B023
+        wait_for(_stored, f"the results of minute {minute}", seconds=PATIENCE)
     asked = len(kept.seen) - before
     kills += _die_before_storing(workers, kept)
     wait_for(lambda: not waiting(), "every event", seconds=PATIENCE)
@@ -84,6 +85,11 @@ def _die_before_storing(workers: Workers, kept: Receiver) -> int:
     workers.start()
     shift(timedelta(minutes=1))
     return 1
+
+
+def _stored() -> bool:
+    """Whether no round of requests is under way."""
+    return not WebhookEndpoint.objects.exclude(state=WebhookEndpoint.State.IDLE).exists()
 
 
 def publish(events: int, when: str) -> None:

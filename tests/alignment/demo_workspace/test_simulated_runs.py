@@ -11,7 +11,7 @@ from alignment.demo_workspace.services.simulated_runs import Memory, run_simulat
 from evaluation.day_counts.queries import is_exact, stored_tally
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import EngineName, JudgeSpec
-from evaluation.models.runs import Attempt, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute
 from labeling.chats.services.chats import chats_import
@@ -30,7 +30,8 @@ ATTEMPT = ("number", "outcome", "status", "prompt_tokens", "completion_tokens", 
 
 @pytest.fixture
 def chat_set() -> ChatSet:
-    """Eight chats of the demo, hostile ones among them."""
+    """Six chats of the demo, hostile ones among them; a call of an earlier test would answer theirs."""
+    assert not ModelCall.objects.exists(), "rows of an earlier test were left behind"
     first_day = demo_begin()
     demo_ensure(first_day=first_day)
     lines = [chat.as_line() for chat in composed_chats(first_day=first_day, count=4)]
