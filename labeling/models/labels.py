@@ -9,7 +9,6 @@ from django.db.models import Exists, Max, OuterRef, Q, Subquery
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
-from labeling.models.sampling import SampleDraw
 
 
 class LabelingJobQuerySet(models.QuerySet["LabelingJob"]):
@@ -20,17 +19,16 @@ class LabelingJobQuerySet(models.QuerySet["LabelingJob"]):
 
         `also` : the id, as number or text, of a job that is kept in any case, such as the chosen one.
         """
-        nightly = SampleDraw.objects.filter(job=OuterRef("pk"))
         to_label = Assignment.objects.filter(job=OuterRef("pk"), state__in=Assignment.UNFINISHED)
         unfinished = Exists(to_label.exclude(kind=Assignment.Kind.GOLD))
-        kept = ~Exists(nightly) | (~Q(state=LabelingJob.State.CLOSED) & unfinished)
+        kept = Q(chat_set__in=ChatSet.objects.listed()) | (~Q(state=LabelingJob.State.CLOSED) & unfinished)
         if str(also).isdecimal() and len(str(also)) < 19:
             kept |= Q(pk=int(str(also)))
         return self.filter(kept)
 
     def of_plan(self, plan: int) -> Self:
         """Filter to the jobs that a sample plan has opened."""
-        return self.filter(pk__in=SampleDraw.objects.filter(plan=plan, job__isnull=False).values("job"))
+        return self.filter(chat_set__in=ChatSet.objects.of_plan(plan))
 
 
 class LabelingJob(models.Model):

@@ -22,6 +22,7 @@ from labeling.sampling.queries import yesterday
 from tests.factories.certificates import RECIPE, make_qualifying, why
 from tests.factories.nights import make_plan
 from tests.factories.pages import page_text
+from tests.factories.rater_quality import polite
 
 pytestmark = pytest.mark.django_db
 build_compared = make_qualifying
@@ -33,7 +34,8 @@ def plan(in_use: Certificate, lead_user: User) -> SamplePlan:
     JudgeProfile.objects.update(name="Every night", is_default=False)
     JudgeProfile.objects.create(name="default", config=RECIPE | {"engine": "debate"}, is_default=True)
     profile = JudgeProfile.objects.get(name="Every night")
-    return make_plan(in_use.report.chat_set.rubric, by=lead_user, name="Production", profile=profile)
+    rubric = polite().rubric
+    return make_plan(rubric, by=lead_user, name="Production", profile=profile)
 
 
 def judged(plan: SamplePlan, like: Run, *, ago: int = 0) -> Run:

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from labeling.adjudication.forms import AdjudicationFilterForm
+from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
 from labeling.models.sampling import SampleDraw, SamplePlan
@@ -42,8 +43,11 @@ def night(plan: SamplePlan, desk: Desk, *, ago: int, left: str = "submitted", cl
     """The job of a night with one chat, in this state."""
     day = yesterday() - timedelta(days=ago)
     state = LabelingJob.State.CLOSED if closed else LabelingJob.State.OPEN
-    job = LabelingJob.objects.create(chat_set=desk.chat_set, name=f"Every night {day}", state=state)
-    chat = desk.chat_set.members.first().chat
+    chat_set = ChatSet.objects.create(
+        name=f"Labels {day}", rubric=plan.rubric, kind=ChatSet.Kind.SAMPLE, sampling={"plan": plan.pk}
+    )
+    job = LabelingJob.objects.create(chat_set=chat_set, name=f"Every night {day}", state=state)
+    chat = desk.chat_set.members.earliest("pk").chat
     Assignment.objects.create(job=job, chat=chat, slot=1, position=1, state=left)
     SampleDraw.objects.create(plan=plan, day=day, seed=1, settings={}, job=job)
     return job
@@ -73,11 +77,11 @@ def test_the_jobs_of_a_plan_are_searched_newest_first(
     name: str, desk: Desk, plan: SamplePlan, lead: Client
 ) -> None:
     older, newer = night(plan, desk, ago=3), night(plan, desk, ago=2, left="open")
-    page = lead.get(reverse(name), {"plan": plan.pk})
+    page = lead.get(reverse(name), {"plan": str(plan.pk)})
     assert [row.id for row in page.context["list"].jobs] == [newer.pk, older.pk]
-    found = lead.get(reverse(name), {"plan": plan.pk, "q": str(yesterday() - timedelta(days=3))})
+    found = lead.get(reverse(name), {"plan": str(plan.pk), "q": str(yesterday() - timedelta(days=3))})
     assert [row.id for row in found.context["list"].jobs] == [older.pk]
-    assert "No such job." in page_text(lead.get(reverse(name), {"plan": plan.pk, "q": "none"}))
+    assert "No such job." in page_text(lead.get(reverse(name), {"plan": str(plan.pk), "q": "none"}))
     for unknown in ("0", "x", "9" * 30):
         assert lead.get(reverse(name), {"plan": unknown}).status_code == 404
 
