@@ -21,7 +21,8 @@ class LabelingJobQuerySet(models.QuerySet["LabelingJob"]):
         """
         to_label = Assignment.objects.filter(job=OuterRef("pk"), state__in=Assignment.UNFINISHED)
         unfinished = Exists(to_label.exclude(kind=Assignment.Kind.GOLD))
-        kept = Q(chat_set__in=ChatSet.objects.listed()) | (~Q(state=LabelingJob.State.CLOSED) & unfinished)
+        waits = ~Q(state=LabelingJob.State.CLOSED) & Q(unfinished)
+        kept = Q(chat_set__in=ChatSet.objects.listed()) | waits
         if str(also).isdecimal() and len(str(also)) < 19:
             kept |= Q(pk=int(str(also)))
         return self.filter(kept)

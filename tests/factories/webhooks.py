@@ -47,6 +47,13 @@ class Receiver:
         return found
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """A sender that was killed waits for no answer."""
+
+
 @contextmanager
 def receiver(answer: Callable[[int], int | None] = lambda count: 200) -> Iterator[Receiver]:
     """A server that keeps what it is sent; `answer` gets the number of the request, from 0."""
@@ -75,13 +82,7 @@ def receiver(answer: Callable[[int], int | None] = lambda count: 200) -> Iterato
         def log_message(self, *_: Any) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: Any) -> None:
-            """A sender that was killed waits for no answer."""
-
-    server = Server(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     kept.address = f"http://127.0.0.1:{server.server_port}/hook/?source=1"
