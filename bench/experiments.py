@@ -13,14 +13,14 @@ from alignment.experiments.worker import count_work, experiments_sweep
 from alignment.models.experiments import Experiment, ExperimentMetric
 from bench import Figure, timed
 from bench._child import in_child
-from bench.monitoring import stored_nights
+from bench._production import stored_nights
 from evaluation.day_counts.services import days_recount
 from evaluation.models.runs import Run, Verdict
 from labeling.models.people import Role
 from tests.factories.rows import make_user
 from tests.with_postgres import postgres
 
-NIGHTS, EXPERIMENT_NIGHTS = 715, 60
+NIGHTS, EXPERIMENT_NIGHTS = 500, 60
 SECONDS, TIMES = 0.3, 40
 CHATS_SQL = """
 UPDATE labeling_chat SET experiment = 'greeting', variant = CASE id %% 2 WHEN 0 THEN 'a' ELSE 'b' END,

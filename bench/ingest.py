@@ -1,60 +1,140 @@
-"""Chats over the API: 1,000,000 in packed requests of 5,000; the memory must stay flat."""
+"""Chats over HTTP: 1,000,000 in packed requests of 5,000 to two web servers; their memory must stay flat."""
 
 import gzip
 import json
 import os
-from collections.abc import Iterator
-from time import perf_counter
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
 
+import httpx2
+import psutil
+from django.conf import settings
 from django.core.management import call_command
-from django.test import Client
 
-from bench import Figure, peak_mb
+from bench import Figure
 from bench._child import in_child
-from labeling.models.ingest import IngestSettings
+from labeling.models.chats import Chat, ChatWords
+from labeling.models.ingest import ChatSource, IngestSettings
 from labeling.models.people import Role
 from labeling.people.services.tokens import token_create
+from lace_site.management.commands.serve import HOST, web_command
 from tests.factories.rows import make_user
 from tests.with_postgres import postgres
 
 CHATS = int(os.environ.get("LACE_BENCH_CHATS", "1000000"))
+REDACTED = CHATS // 5
 EACH = 5_000
+SENDERS = WEB_SERVERS = 2
+WARM = 20  # requests until every thread of the servers has had some
 LEAST_PER_SECOND = 2_000.0
-GROWTH_MB = 50.0  # from the tenth request to the last
+GROWTH_MB = 50.0  # from the warm servers to the last request
 
 
 def figures() -> Iterator[Figure]:
     """Chats per second on PostgreSQL, with and without redaction, and how far the memory grows."""
-    for name, redact in (("plain", []), ("redacted", ["email", "phone", "card", "iban"])):
+    for name, chats, redact in (("plain", CHATS, []), ("redacted", REDACTED, ["email", "phone", "card"])):
         with postgres() as url:
-            found = in_child("ingest", "sent", {"redact": redact}, {"DATABASE_URL": url})
-        yield Figure(f"PostgreSQL, {name}", found["rate"], LEAST_PER_SECOND, "chats/s", floor=True)
-        yield Figure(f"PostgreSQL, {name}, growth of memory", found["growth"], GROWTH_MB, "MB")
+            found = in_child("ingest", "sent", {"chats": chats, "redact": redact}, {"DATABASE_URL": url})
+        title = f"{chats:,} chats, {name}"
+        yield Figure(title, found["rate"], LEAST_PER_SECOND, "chats/s", floor=True)
+        for what in ("servers", "sender"):
+            yield Figure(f"{title}, growth of the {what}", found[what], GROWTH_MB, "MB")
 
 
-def sent(redact: list[str]) -> dict[str, float]:
-    """Send all chats with one token, one request after the other."""
+def sent(chats: int, redact: list[str]) -> dict[str, float]:
+    """Send all chats with one token, by two senders; memory in MB."""
     call_command("migrate", verbosity=0)
     IngestSettings.objects.create(redact=redact, regions=["GB"])
     token = token_create(user=make_user("ines", Role.LEAD), name="bot", scopes=["send_chats"], days=None)
-    client, early, spent = Client(), 0.0, 0.0
-    for n in range(0, CHATS, EACH):
-        body = gzip.compress(_body(n), 1)
+    own, early, late = psutil.Process(), [0.0, 0.0], [0.0, 0.0]
+    with web_servers() as (url, processes), ThreadPoolExecutor(SENDERS) as pool:
         began = perf_counter()
-        answer = client.post(
-            "/api/chats/",
-            body,
-            content_type="application/json",
-            headers={"Authorization": f"Token {token.secret}", "Content-Encoding": "gzip"},
-        )
-        spent += perf_counter() - began
-        assert answer.json()["created"] == min(EACH, CHATS - n), answer.content[:300]
-        early = peak_mb() if n == 10 * EACH else early
-    return {"rate": CHATS / spent, "growth": peak_mb() - early}
+        requests = iter(range(0, chats, EACH))
+        while some := list(islice(requests, WARM)):
+            list(pool.map(lambda first: _send(url, token.secret, first, chats), some))
+            late = [max(_mb(one) for one in processes()), _mb(own)]
+            early = late if some[0] == 0 else early
+        rate = chats / (perf_counter() - began)
+    source = ChatSource.objects.get()
+    stored = (Chat.objects.count(), ChatWords.objects.count(), source.created)
+    if set(stored) != {chats}:
+        raise RuntimeError(f"{stored} stored of {chats:,}")
+    if redact and Chat.objects.filter(messages__icontains="@example.com").exists():
+        raise RuntimeError("an address is left")
+    return {"rate": rate, "servers": late[0] - early[0], "sender": late[1] - early[1]}
 
 
-def _body(first: int) -> bytes:
-    chats = [
+@contextmanager
+def web_servers() -> Iterator[tuple[str, Any]]:
+    """Two servers on one socket, as `serve` starts them; their address, and what lists their processes."""
+    with tempfile.TemporaryDirectory() as folder, socket.create_server((HOST, 0), backlog=64) as listener:
+        url = f"http://{HOST}:{listener.getsockname()[1]}"
+        with (Path(folder) / "web.log").open("wb") as log:
+            servers = [
+                subprocess.Popen(
+                    web_command(f"fd://{listener.fileno()}"),
+                    cwd=settings.BASE_DIR,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[listener.fileno()],
+                )
+                for _ in range(WEB_SERVERS)
+            ]
+        try:
+            wait_for_answers(url)
+            yield url, lambda: processes_of(servers)
+        finally:
+            for one in servers:
+                one.terminate()
+            for one in servers:
+                one.wait(60)
+
+
+def wait_for_answers(url: str) -> None:
+    """Wait until the servers answer."""
+    for _ in range(600):
+        try:
+            if httpx2.get(f"{url}/healthz", timeout=5).is_success:
+                return
+        except httpx2.HTTPError:
+            sleep(0.1)
+    raise RuntimeError("no web server answers")
+
+
+def processes_of(servers: Sequence["subprocess.Popen[bytes]"]) -> list[psutil.Process]:
+    """Return the processes that answer: those that gunicorn has forked."""
+    return [child for one in servers for child in psutil.Process(one.pid).children()]
+
+
+def _mb(process: psutil.Process) -> float:
+    return float(process.memory_info().rss) / 1e6
+
+
+def _send(url: str, token: str, first: int, chats: int) -> None:
+    answer = httpx2.post(
+        f"{url}/api/chats/",
+        content=gzip.compress(_body(first, chats), 1),
+        headers={
+            "Authorization": f"Token {token}",
+            "Content-Type": "application/json",
+            "Content-Encoding": "gzip",
+        },
+        timeout=60,
+    )
+    if answer.status_code != 200 or answer.json()["created"] != min(EACH, chats - first):
+        raise RuntimeError(f"{answer.status_code}: {answer.text[:300]}")
+
+
+def _body(first: int, chats: int) -> bytes:
+    rows = [
         {
             "id": f"c-{n}",
             "topic": f"topic {n % 20}",
@@ -65,6 +145,6 @@ def _body(first: int) -> bytes:
                 {"role": "assistant", "content": "You are welcome. Have a good day!"},
             ],
         }
-        for n in range(first, min(first + EACH, CHATS))
+        for n in range(first, min(first + EACH, chats))
     ]
-    return json.dumps({"source": "shop-bot", "chats": chats}).encode()
+    return json.dumps({"source": "shop-bot", "chats": rows}).encode()

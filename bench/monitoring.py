@@ -1,97 +1,104 @@
-"""The monitoring pages at 5,000,000 verdicts of two years, on PostgreSQL: p95 of each page."""
+"""The monitoring pages at 5,000,000 verdicts with a random audit, on PostgreSQL: p95 of each page."""
 
+import os
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
+from django.core.cache import caches
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
-from django.utils import timezone
 
+from alignment.models.audits import AuditCount
+from alignment.monitoring.queries.audits import night_labels
+from alignment.monitoring.services import audit_count
 from bench import Figure, timed
 from bench._child import in_child
+from bench._production import CHATS, CRITERIA, stored_nights
 from evaluation.day_counts.services import days_recount
-from evaluation.models.runs import Run, Verdict
-from labeling.models.chats import Chat, ChatSet, Topic
+from evaluation.models.runs import Verdict
 from labeling.models.people import Role
-from labeling.models.rubric import Criterion
-from tests.factories.rows import make_rubric, make_user
-from tests.factories.verdicts import make_judge
+from tests.factories.rows import make_user
 from tests.with_postgres import postgres
 
-NIGHTS, CHATS, CRITERIA, TOPICS = 715, 500, 14, 12
-ALL_CHATS = 3  # of which one is judged
+VERDICTS = int(os.environ.get("LACE_BENCH_VERDICTS", "5000000"))
 SECONDS, TIMES = 0.3, 40
+FIRST_SECONDS = 2.0  # nothing is remembered yet
 PAGES = {
     "weeks": "/monitoring/",
     "26 weeks": "/monitoring/?weeks=26",
     "days": "/monitoring/?step=day&weeks=8",
     "criterion": "/monitoring/criteria/k0/",
+    "criterion, 26 weeks": "/monitoring/criteria/k0/?weeks=26",
+    "topic": "/monitoring/criteria/k0/?topic=topic-1",
+    "chats of a point": "/monitoring/criteria/k0/?topic=topic-0&page=2",
     "Home's part": "/monitoring/home/",
+    "JSON": "/api/monitoring/",
+    "JSON of a criterion": "/api/monitoring/k0/",
+    "CSV": "/monitoring/rates.csv",
 }
-CHATS_SQL = """
-INSERT INTO labeling_chat (external_id, topic_id, started_at, messages, content_hash, message_count,
-    char_count, source, experiment, variant, unit_id, cluster, metadata, redactions, origin, created_at)
-SELECT 'p' || night || '-' || n, %s + floor({topics} * power((n * 37 %% 500) / 500.0, 2))::int,
-    %s + night * interval '1 day', '[]', '', 0, 0, '', '', '', '', '', '{{}}', '[]', 'api', now()
-FROM generate_series(0, {nights} - 1) night, generate_series(0, {chats} - 1) n"""
-VERDICTS_SQL = """
-INSERT INTO evaluation_verdict (run_id, chat_id, criterion_id, state, value, first_state, rationale,
-    explanation, read_by, contradicts, sided_with, quotes, quotes_verified, quotes_close, first_brief,
-    flags, stored_at)
-SELECT %s + night, chat.id, criterion.id, 'read', (chat.id * 7 + criterion.id) %% 9 > 0, '', '', 'It waits.',
-    'rules', false, '', 0, 0, 0, '', '[]', now()
-FROM generate_series(0, {nights} - 1) night
-JOIN labeling_chat chat ON chat.id %% {all_chats} = 0
-    AND chat.id BETWEEN {first} + night * {chats} AND {first} - 1 + (night + 1) * {chats}
-CROSS JOIN labeling_criterion criterion"""
 
 
 def figures() -> Iterator[Figure]:
     """The 95th percentile of each page."""
+    nights = VERDICTS // (CHATS * CRITERIA)
     with postgres() as url:
-        found = in_child("monitoring", "timed_pages", {"nights": NIGHTS}, {"DATABASE_URL": url})
-    for name, seconds in found["p95"].items():
-        yield Figure(f"monitoring, {name}, {found['verdicts']:,} verdicts, p95", seconds, SECONDS, "s")
+        found = in_child("monitoring", "timed_pages", {"nights": nights}, {"DATABASE_URL": url})
+    for name, (p95, cpu) in found["pages"].items():
+        yield Figure(f"{name}, {found['verdicts']:,} verdicts, p95", p95, SECONDS, "s")
+        yield Figure(f"{name}, median CPU", cpu, SECONDS, "s")
+    for name, seconds in found["changed"].items():
+        yield Figure(f"{name}, after new labels of a night", seconds, SECONDS, "s")
+    for name, seconds in found["first"].items():
+        yield Figure(f"{name}, first opening of a process", seconds, FIRST_SECONDS, "s")
     yield Figure("recount of one night", found["recount"], 1.0, "s")
+    yield Figure("audit of one night", found["audit"], 1.0, "s")
 
 
 def timed_pages(nights: int) -> dict[str, Any]:
-    """Seconds by page."""
+    """Seconds by page: p95 on the clock and median of the CPU."""
     call_command("migrate", verbosity=0)
     last = stored_nights(nights)
+    if not AuditCount.objects.exists():
+        raise RuntimeError("no audit was counted")
     client = Client(headers={"host": "localhost"})
     client.force_login(make_user("ines", Role.LEAD))
-    p95 = {}
+    return {
+        **measured(client),
+        "changed": {name: _changed_seconds(client, PAGES[name]) for name in ("weeks", "26 weeks", "days")},
+        "first": {name: _first_seconds(client, PAGES[name]) for name in ("weeks", "26 weeks", "days")},
+        "recount": timed(lambda: days_recount(last)).wall,
+        "audit": timed(_newest_night_counted).wall,
+    }
+
+
+def measured(client: Client) -> dict[str, Any]:
+    """Open each page many times."""
+    pages = {}
     for name, url in PAGES.items():
-        if client.get(url).status_code != 200:
+        answer = client.get(url)
+        if answer.status_code != 200 or (
+            answer.headers["Content-Type"] == "text/html" and not answer.content
+        ):
             raise RuntimeError(f"{url} does not open")
-        spent = sorted(timed(lambda url=url: client.get(url)).wall for _ in range(TIMES))  # type: ignore[misc]
-        p95[name] = spent[int(0.95 * TIMES) - 1]
-    recount = timed(lambda: days_recount(last)).wall
-    return {"p95": p95, "recount": recount, "verdicts": Verdict.objects.count()}
+        spent = [timed(lambda url=url: client.get(url)) for _ in range(TIMES)]  # type: ignore[misc]
+        p95 = sorted(one.wall for one in spent)[int(0.95 * TIMES) - 1]
+        pages[name] = (p95, sorted(one.cpu for one in spent)[TIMES // 2])
+    return {"pages": pages, "verdicts": Verdict.objects.count()}
 
 
-def stored_nights(nights: int) -> int:
-    """A run a night over a third of its chats; returns the last run."""
-    rubric = make_rubric(*(f"k{n}" for n in range(CRITERIA)))
-    judge = make_judge(rubric)
-    topics = Topic.objects.bulk_create(Topic(key=f"topic-{n}", name=f"Topic {n}") for n in range(TOPICS))
-    begin = timezone.now().replace(hour=12) - timedelta(days=nights)
-    sets = ChatSet.objects.bulk_create(
-        ChatSet(name=f"Night {n}", kind="sample", rubric=rubric) for n in range(nights)
-    )
-    runs = Run.objects.bulk_create(Run(judge=judge, chat_set=one, state="done") for one in sets)
-    size = {"nights": nights, "chats": CHATS * ALL_CHATS, "topics": TOPICS, "all_chats": ALL_CHATS}
-    Criterion.objects.exclude(rubric=rubric).delete()
-    with connection.cursor() as cursor:
-        cursor.execute(CHATS_SQL.format(**size), [topics[0].pk, begin])
-        first = Chat.objects.earliest("pk").pk  # a night's chats have ids one after another
-        cursor.execute(VERDICTS_SQL.format(**size, first=first), [runs[0].pk])
-        cursor.execute("VACUUM ANALYZE")
-    for run in runs:
-        days_recount(run.pk)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
-    return runs[-1].pk
+def _changed_seconds(client: Client, url: str) -> float:
+    client.get(url)
+    spent = []
+    for _ in range(TIMES // 4):
+        _newest_night_counted()
+        spent.append(timed(lambda: client.get(url)).wall)
+    return sorted(spent)[int(0.95 * len(spent))]
+
+
+def _first_seconds(client: Client, url: str) -> float:
+    caches["documents"].clear()
+    return timed(lambda: client.get(url)).wall
+
+
+def _newest_night_counted() -> None:
+    audit_count(night_labels()[-1])

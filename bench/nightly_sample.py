@@ -1,10 +1,12 @@
 """A night's sample out of a million chats of one day, on PostgreSQL, with its chat set."""
 
+import os
 import random
 from collections.abc import Iterator
 from datetime import datetime, time
 from itertools import islice
 
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -19,7 +21,8 @@ from tests.factories.nights import make_plan
 from tests.factories.rows import make_rubric
 from tests.with_postgres import postgres
 
-CHATS, TOPICS, SAMPLE, AT_ONCE = 1_000_000, 40, 500, 10_000
+CHATS = int(os.environ.get("LACE_BENCH_CHATS", "1000000"))
+TOPICS, SAMPLE, AT_ONCE = 40, 500, 10_000
 SECONDS = 5.0
 GROWTH_MB = 64.0
 
@@ -35,6 +38,7 @@ def figures() -> Iterator[Figure]:
 
 def timed_nights() -> dict[str, object]:
     """Seconds by night, and the memory that they took."""
+    call_command("migrate", verbosity=0)
     stored_chats()
     rubric = make_rubric("polite")
     first = make_plan(rubric, by=None, name="First", chats=SAMPLE, minimum=10)
