@@ -316,11 +316,40 @@ def series(
     -------
     Series : a point a step and judge. It shows corrected rates if each rate has a correction.
     """
+    points = points_of(
+        cells,
+        judges=judges,
+        sizes=sizes,
+        step=step,
+        curated=curated,
+        audit=audit,
+        topic=topic,
+        alone=alone,
+    )
+    return line_of(points, versions=versions)
+
+
+def points_of(
+    cells: Iterable[Cell],
+    *,
+    judges: Mapping[int, JudgeName],
+    sizes: FrameSizes,
+    step: Step,
+    curated: Mapping[int, Confusion] | None = None,
+    audit: PartAudit | None = None,
+    topic: TopicPart | None = None,
+    alone: bool = True,
+) -> list[Point]:
+    """Estimate the points of a line, see `series`; those of a week depend on its own cells only."""
     frames = _frames(cells, judges, step)
     own = sizes if topic is None else sizes.of_topic(topic.topic)
     sources = _Sources(sizes, own, curated, audit, topic, judges, alone)
     estimated = weighted_rates([frame.strata(sizes) for frame in frames])
-    points = [_point(frame, judged, sources) for frame, judged in zip(frames, estimated, strict=True)]
+    return [_point(frame, judged, sources) for frame, judged in zip(frames, estimated, strict=True)]
+
+
+def line_of(points: Sequence[Point], *, versions: Sequence[Mark] = ()) -> Series:
+    """Return the line of points in the order of time."""
     marks = [
         *versions,
         *(

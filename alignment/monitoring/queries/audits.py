@@ -213,6 +213,14 @@ def audits_of(runs: Collection[int], parts: Collection[str], *, user: User | Ano
     return Audits({part: PartAudit(groups, found) for part, found in cells.items()})
 
 
+def night_stamps(runs: Collection[int], *, user: User | AnonymousUser) -> dict[int, Any]:
+    """Return by run what changes with its audit as this user gets it; one query, one more for authors."""
+    whole = reads_holdout(user=user)
+    nights = list(AuditNight.objects.filter(run__in=list(runs)).defer("groups"))
+    changed = set() if whole else _changed(nights)
+    return {row.run_id: (row.pk, row.counted_at, whole, row.pk in changed) for row in nights}
+
+
 def _cell(run: int, stored: Sequence[Any]) -> AuditCell:
     day, topic, experiment, variant, suspect, _, human_a, human_y, judge_a, judge_y, chats = stored
     numbers = (human_a, human_y / SCALE, judge_a, judge_y / SCALE)

@@ -2,30 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import TruncDate
 
-from alignment.monitoring.core.series import Cell, FrameSizes, Point, Series, chosen_cells, series
-from alignment.monitoring.queries.audits import Audits, audits_of, criterion_part
-from alignment.monitoring.queries.curated import curated_labels
-from alignment.monitoring.queries.judged import (
-    Cells,
-    Judges,
-    Window,
-    counts_in,
-    criterion_cells,
-    frame_sizes,
-    runs_of,
-    score_cells,
-    score_tenths,
-    version_marks,
-)
+from alignment.monitoring.core.series import Cell, FrameSizes, Point, Series, chosen_cells, line_of
+from alignment.monitoring.queries.judged import Judges, Window, score_cells, score_tenths, version_marks
+from alignment.monitoring.queries.weeks import estimated_weeks
 from evaluation.day_counts.core import DIMENSION, SCORE, SCORE_ALL
 from evaluation.models.runs import ANCHORS, EVALUATIONS, Run
 from labeling.models.chats import Topic
@@ -125,91 +112,40 @@ def overview(window: Window, *, user: User | AnonymousUser) -> Overview:
     part = SCORE_ALL if subjective else SCORE
     dimensions = list(Dimension.objects.all())
     marks = version_marks(window)
-    scores = score_cells(window, [part, *(DIMENSION + one.key for one in dimensions)])
-    sizes = frame_sizes(window, runs_of(scores))
-    lines, judges, audits = criterion_lines(window, sizes=sizes, marks=marks, parts=list(scores), user=user)
-    names = judges.names()
-
-    def line(one: str) -> Series:
-        known = [cell for cell in scores.get(one, []) if cell.run in names]
-        cells = chosen_cells(known, names)
-        return series(
-            cells,
-            judges=names,
-            sizes=sizes,
-            step=window.step,
-            versions=marks,
-            audit=audits.of(one),
-            alone=False,
-        )
-
-    score = line(part)
-    latest = _latest_cells(scores.get(part, []), judges, score.latest)
+    found = estimated_weeks(window, parts=[part, *(DIMENSION + one.key for one in dimensions)], user=user)
+    score = line_of(found.points.get(part, ()), versions=marks)
+    latest = _latest_cells(window, found.judges, score.latest, part=part)
     return Overview(
         window=window,
-        lines=lines,
+        lines=[
+            CriterionLine(row, line_of(points, versions=marks))
+            for row in Criterion.objects.select_related("dimension")
+            if (points := found.of_criterion(row.pk))
+        ],
         dimensions=[
-            NamedLine(one.key, one.name, line(DIMENSION + one.key))
+            NamedLine(one.key, one.name, line_of(found.points[DIMENSION + one.key], versions=marks))
             for one in dimensions
-            if DIMENSION + one.key in scores
+            if DIMENSION + one.key in found.points
         ],
         score=score,
         subjective=subjective,
-        coverage=_coverage(latest, sizes),
-        bins=_bins(latest, sizes, part=part),
+        coverage=_coverage(latest, found.sizes),
+        bins=_bins(latest, found.sizes, part=part),
         costs=day_costs(window),
     )
-
-
-def criterion_lines(
-    window: Window,
-    *,
-    sizes: FrameSizes,
-    marks: Sequence[Any],
-    parts: Sequence[str],
-    user: User | AnonymousUser,
-) -> tuple[list[CriterionLine], Judges, Audits]:
-    """Return the line of each criterion with verdicts in a window, the judges, and the audits.
-
-    `parts` : dimensions and scores whose audits are wanted, too.
-    """
-    cells: Cells = criterion_cells(counts_in(window))
-    criteria = Criterion.objects.filter(pk__in=list(cells)).select_related("dimension")
-    judges = Judges.of(runs_of(cells), list(cells))
-    tables = curated_labels(judges, list(cells), user=user)
-    audits = audits_of(judges.rows, [*map(criterion_part, cells), *parts], user=user)
-    lines = []
-    for row in criteria:
-        names = judges.names(row.pk)
-        chosen = chosen_cells(cells[row.pk], names)
-        found = series(
-            chosen,
-            judges=names,
-            sizes=sizes,
-            step=window.step,
-            versions=marks,
-            curated=tables.get(row.pk, {}),
-            audit=audits.of_criterion(row.pk),
-            alone=False,
-        )
-        lines.append(CriterionLine(row, found))
-    return lines, judges, audits
 
 
 # ---------- the newest point
 
 
-def _latest_cells(cells: Sequence[Cell], judges: Judges, latest: Point | None) -> list[Cell]:
-    """The counted sums behind the newest point of the score."""
+def _latest_cells(window: Window, judges: Judges, latest: Point | None, *, part: str) -> list[Cell]:
+    """The counted sums behind the newest point of the score; one query."""
     if latest is None:
         return []
+    days = replace(window, first=latest.first, last=min(latest.last, window.last))
     names = judges.names()
-    known = [cell for cell in cells if cell.run in names]
-    return [
-        cell
-        for cell in chosen_cells(known, names)
-        if latest.first <= cell.day <= latest.last and names[cell.run].identity == latest.judge.identity
-    ]
+    known = [cell for cell in score_cells(days, [part]).get(part, []) if cell.run in names]
+    return [cell for cell in chosen_cells(known, names) if names[cell.run].identity == latest.judge.identity]
 
 
 def _coverage(cells: Sequence[Cell], sizes: FrameSizes) -> list[Coverage]:
