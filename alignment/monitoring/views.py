@@ -44,9 +44,11 @@ def _about(window: Window | None) -> dict[str, Any]:
 def _address(key: str, window: Window, topic: str = "") -> Address:
     """Where a point of a criterion leads: its page, with the chats of that point."""
 
+    page = f"{reverse('monitoring:criterion', args=[key])}?{window.query}&point="
+    end = (f"&{urlencode({'topic': topic})}" if topic else "") + "#chats"
+
     def url(point: Point) -> str:
-        query = {"point": point.first.isoformat()} | ({"topic": topic} if topic else {})
-        return f"{reverse('monitoring:criterion', args=[key])}?{window.query}&{urlencode(query)}#chats"
+        return f"{page}{point.first.isoformat()}{end}"
 
     return url
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -193,9 +194,10 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
         return Rate.missing(method, Reason.NO_LABELS)
     if judged.estimate.value is None:
         return Rate.missing(method, judged.reason or Reason.NO_ANSWERS, labels=curated.n)
-    if curated.tpr is None or curated.tnr is None:
+    tpr, tnr = _true_rates(curated)
+    if tpr is None or tnr is None:
         return Rate.missing(method, Reason.ONE_CLASS, labels=curated.n)
-    judge = {"apparent": judged.estimate.value, "tpr": curated.tpr, "tnr": curated.tnr}
+    judge = {"apparent": judged.estimate.value, "tpr": tpr, "tnr": tnr}
     share = rogan_gladen(**judge)
     n = min(judged.effective, MOST_EFFECTIVE)
     interval = lang_reiczigel(**judge, n=n, n_true=curated.human_true, n_false=curated.human_false)
@@ -207,6 +209,12 @@ def lang_reiczigel_rate(judged: WeightedRate, curated: Confusion | None) -> Rate
         return Rate.missing(method, Reason.TOO_WIDE, labels=curated.n)
     flag = CLIPPED if share.clipped else ""
     return Rate(method, Estimate(share.value, interval.holding(share.value), flag=flag), labels=curated.n)
+
+
+@lru_cache(maxsize=1000)
+def _true_rates(curated: Confusion) -> tuple[float | None, float | None]:
+    """TPR and TNR: a page corrects hundreds of rates by the same labels."""
+    return curated.tpr, curated.tnr
 
 
 def ppi_rate(

@@ -17,9 +17,9 @@ from evaluation.models.runs import Verdict
 from labeling.models.labels import Consensus
 from labeling.models.people import Role
 from labeling.models.rubric import Rubric
-from tests.alignment.monitoring.test_audits import MONDAY, a_night, signed_in
+from tests.factories.audited_nights import MONDAY, a_night
 from tests.factories.production import Judged, labelled_set, production_day
-from tests.factories.rows import make_rubric
+from tests.factories.rows import make_rubric, make_user
 from tests.factories.verdicts import make_judge
 
 pytestmark = pytest.mark.django_db
@@ -39,6 +39,12 @@ def judge(rubric: Rubric) -> Judge:
 def lead() -> Client:
     caches["documents"].clear()
     return signed_in(Role.LEAD)
+
+
+def signed_in(role: Role) -> Client:
+    client = Client()
+    client.force_login(make_user(role.value, role))
+    return client
 
 
 def document(client: Client) -> dict[str, Any]:
