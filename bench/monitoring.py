@@ -1,5 +1,6 @@
 """The monitoring pages at 5,000,000 verdicts with a random audit, on PostgreSQL: p95 of each page."""
 
+import importlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -60,6 +61,7 @@ def timed_pages(nights: int) -> dict[str, Any]:
     last = stored_nights(nights)
     if not AuditCount.objects.exists():
         raise RuntimeError("no audit was counted")
+    importlib.import_module("lace_site.wsgi")  # the pages as a web server has loaded them
     client = Client(headers={"host": "localhost"})
     client.force_login(make_user("ines", Role.LEAD))
     return {
