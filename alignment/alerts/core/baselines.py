@@ -146,7 +146,7 @@ def mean_flip_bound(
     """Upper bound of a mean share from its items, their sum and the sum of their squares; see above.
 
     >>> mean_flip_bound(100, 3.0, 1.0, alpha=0.025).round(4).item()
-    0.0591
+    0.059
     """
     items = np.asarray(n, dtype=np.float64)
     rate = np.asarray(total) / items

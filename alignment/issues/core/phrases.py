@@ -88,9 +88,9 @@ def grown_phrases(terms: Sequence[str], texts: Sequence[str]) -> list[Shared]:
     terms : a word or two words, as `terms_of` returns them, the best first.
     texts : the texts of a cluster, the most typical first.
 
-    >>> said = ["Evidence: The customer had given this before.", "The customer had given this before, twice."]
-    >>> [one.text for one in grown_phrases(["customer", "twice"], said)]
-    ['The customer had given this before', 'twice']
+    >>> said = ["Evidence: The order number was given before.", "The order number was given before, twice."]
+    >>> [one.text for one in grown_phrases(["order", "twice"], said)]
+    ['The order number was given before', 'twice']
     """
     sentences = [[_words(one) for one in _sentences(text)] for text in texts]
     found: dict[Phrase, frozenset[int]] = {}

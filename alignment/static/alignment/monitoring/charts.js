@@ -154,6 +154,7 @@ function barOptions(figure, rows) {
   const share = (value) => `${Math.round(100 * value)}%`;
   const y = unit === "chats" ? whole : unit ? money : share;
   const labels = (_, all) => all.map((at) => rows[at]?.dataset.label ?? "");
+  const splits = (chart) => pointSplits(chart, rows);
   const paths = uPlot.paths.bars({ size: [0.7, 28], align: days ? 0 : 1 });
   return {
     series: [{}, { stroke: fill, fill, paths, points: { show: false } }],
@@ -161,7 +162,7 @@ function barOptions(figure, rows) {
       x: days ? { time: true, range: shown } : { time: false, range: [0, rows.length] },
       y: { range: [0, 1.1 * most] },
     },
-    axes: axes(figure, { y, small: false, x: days ? { values: dayNames } : { values: labels, space: 24 } }),
+    axes: axes(figure, { y, x: days ? { values: dayNames, splits } : { values: labels, space: 24 } }),
   };
 }
 
