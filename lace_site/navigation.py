@@ -51,7 +51,12 @@ LABELLING: Entries = (
         "labeling.edit_prompts",
         ("labeling:guideline", "labeling:criterion_text"),
     ),
-    ("Settings", "labeling:workspace", "labeling.manage_labeling", "labeling:workspace"),
+    (
+        "Settings",
+        "labeling:workspace",
+        "labeling.manage_labeling",
+        ("labeling:workspace", "alignment:topic_prompt"),
+    ),
 )
 REPORTS = tuple(
     f"alignment:{page}"

@@ -17,7 +17,7 @@ from alignment.demo_workspace.queries import DemoAnswers, demo_answers, producti
 from alignment.demo_workspace.services import history
 from alignment.demo_workspace.services.demo_workspace import clock, jsonl
 from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
-from alignment.demo_workspace.services.team import Team, slots_submit
+from alignment.demo_workspace.services.team import Team, slots_submit, topics_name
 from alignment.nightly_labels.services import night_job_open
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
@@ -178,6 +178,7 @@ def week_ensure(show: Production, week: int) -> None:
             midnight = moment(day, time())
             rows = [chat.as_line(midnight) for chat in chats]
             chats_ingest(rows=rows, source=show.settings["source"], origin=Chat.Origin.DEMO)
+            topics_name()
         with clock(moment(day + timedelta(days=1), SAMPLED)):
             draw = draw_night(plan=plan, day=day, spreads={}, seed=show.seed(day))
             if draw.chat_set is None:

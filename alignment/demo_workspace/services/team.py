@@ -73,6 +73,14 @@ def team(*, first_day: datetime, count: int | None) -> Team:
     return Team(chats, raters_read(settings), settings, first_day)
 
 
+def topics_name() -> None:
+    """Give the topics that were new in a file a name to read."""
+    topics = list(Topic.objects.filter(name=F("key")))
+    for topic in topics:
+        topic.name = topic.key.replace("_", " ").capitalize()
+    Topic.objects.bulk_update(topics, ["name"])
+
+
 @transaction.atomic
 def chats_ensure(team: Team) -> ChatSet:
     """Import the composed chats, in one set with the hand-written ones, and name their topics."""
@@ -81,10 +89,7 @@ def chats_ensure(team: Team) -> ChatSet:
         chats_import(path=path, **about)
     with jsonl([chat.as_line() for chat in team.chats], name="support_chats.jsonl") as path:
         chats_import(path=path, **about)
-    topics = list(Topic.objects.filter(name=F("key")))
-    for topic in topics:
-        topic.name = topic.key.replace("_", " ").capitalize()
-    Topic.objects.bulk_update(topics, ["name"])
+    topics_name()
     return ChatSet.objects.select_related("rubric").get(name=SUPPORT)
 
 
