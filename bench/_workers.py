@@ -37,7 +37,10 @@ def free_port() -> int:
 
 
 class Workers:
-    """A worker group: `judges` judge processes, one for the rest, and the clock. Use as a context manager."""
+    """A worker group: `judges` judge processes, one for webhooks, one for the rest, and the clock.
+
+    Use as a context manager.
+    """
 
     def __init__(self, environment: Mapping[str, str], *, log: Path, judges: int = 1) -> None:
         self.log = log

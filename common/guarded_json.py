@@ -17,13 +17,14 @@ _PIECE = re.compile(_STRING.pattern + r'|[][{},:]|\n|[^][{},:"\s]+')
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # raw ones are not JSON or not UTF-8
 
 
-def guarded_loads(text: str) -> Any:
+def guarded_loads(text: str, *, most: int = MAX_VALUES) -> Any:
     """
     Parse one JSON document.
 
     Parameters
     ----------
     text : the document; the caller bounds its length.
+    most : the most values that it may hold.
 
     Raises
     ------
@@ -40,8 +41,8 @@ def guarded_loads(text: str) -> Any:
     Traceback (most recent call last):
     common.problems.FieldProblem: a: appears twice in one object
     """
-    if _separators(text) > MAX_VALUES and _separators(_STRING.sub("", text)) > MAX_VALUES:
-        raise FieldProblem("", f"holds more than {MAX_VALUES:,} values")
+    if _separators(text) > most and _separators(_STRING.sub("", text)) > most:
+        raise FieldProblem("", f"holds more than {most:,} values")
     try:
         value = _DECODER.decode(text)
     except RecursionError:

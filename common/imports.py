@@ -1,6 +1,6 @@
 """Kinds of data that an import takes, filled by each app."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -40,6 +40,7 @@ class ImportKind:
     derived : models, as "app.model", whose rows the workspace derives from what was created, with the fields
         by which they are still as derived; they go with it when it is undone.
     examples : lines of the template.
+    reader : reads the file into lines, from its path and how it is read; its columns are then not asked for.
     """
 
     key: str
@@ -55,3 +56,9 @@ class ImportKind:
     batches: bool = False
     derived: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = ()
+    reader: Callable[[Path, Mapping[str, str]], Iterator[tuple[int, Any]]] | None = None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the page asks what the columns of a file are."""
+        return self.reader is None

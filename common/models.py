@@ -40,6 +40,9 @@ class InboxItem(models.Model):
         WORDING = "wording", "Confirm the wording"
         FINISHED = "finished", "Job finished"
         PAUSED = "paused", "Run paused"
+        NIGHTLY = "nightly", "Sample plan stopped"
+        STOPPED = "stopped", "Switched off"
+        ALERT = "alert", "Alert"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=10, choices=Kind.choices)

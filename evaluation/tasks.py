@@ -10,8 +10,10 @@ from celery.exceptions import Reject, SoftTimeLimitExceeded
 from django.conf import settings
 
 from evaluation.model_tests.services import TEST_MODEL, model_test_work
+from evaluation.outbox.services import SEND
 from evaluation.runs.worker.enqueue import PROCESS_UNITS, run_enqueue
 from evaluation.runs.worker.time_slices import NextSlice, enqueue_answered, run_time_slice, wants_helper
+from evaluation.webhooks.worker import send_work
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +60,14 @@ def process_units(run_id: int, enqueued_at: str = "") -> None:
 def test_model(model_id: int, number: int) -> None:
     """Run a model test; a second message for it finds nothing to do."""
     model_test_work(model_id, number)
+
+
+@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
+    name=SEND, acks_late=True, reject_on_worker_lost=True
+)
+def send_webhooks(webhook_id: int) -> None:
+    """Send what is due at a webhook for one time slice; a second message for it finds nothing to do."""
+    send_work(webhook_id)
 
 
 def _heed_stop() -> None:

@@ -5,7 +5,9 @@ from django.urls import path
 from evaluation.connections import views as connections
 from evaluation.endpoints import views as endpoints
 from evaluation.judges import views as profiles
+from evaluation.nightly import views as nightly
 from evaluation.runs.views import runs, starts
+from evaluation.webhooks import views as webhooks
 
 app_name = "evaluation"
 urlpatterns = [
@@ -29,4 +31,23 @@ urlpatterns = [
     path("runs/<int:run_id>/", runs.run_detail, name="run_detail"),
     path("runs/<int:run_id>/engine/", runs.run_engine, name="run_engine"),
     path("runs/<int:run_id>/<str:act>/", runs.run_act, name="run_act"),
+    path("sampling/", nightly.plan_list, name="sample_plan_list"),
+    path("sampling/new/", nightly.plan_new, name="sample_plan_new"),
+    path("sampling/preview/", nightly.preview, name="sample_plan_preview"),
+    path("sampling/<int:plan_id>/", nightly.plan_detail, name="sample_plan"),
+    path("sampling/<int:plan_id>/edit/", nightly.plan_edit, name="sample_plan_edit"),
+    path(
+        "sampling/<int:plan_id>/nights/<int:draw_id>/judge/", nightly.night_judge, name="sample_night_judge"
+    ),
+    path("sampling/<int:plan_id>/<str:act>/", nightly.plan_act, name="sample_plan_act"),
+    path("webhooks/", webhooks.webhook_list, name="webhook_list"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook_new"),
+    path("webhooks/<int:webhook_id>/", webhooks.webhook_detail, name="webhook_detail"),
+    path("webhooks/<int:webhook_id>/edit/", webhooks.webhook_edit, name="webhook_edit"),
+    path(
+        "webhooks/<int:webhook_id>/deliveries/<int:delivery_id>/",
+        webhooks.webhook_delivery,
+        name="webhook_delivery",
+    ),
+    path("webhooks/<int:webhook_id>/<str:act>/", webhooks.webhook_act, name="webhook_act"),
 ]

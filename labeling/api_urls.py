@@ -3,6 +3,7 @@
 from django.urls import path
 
 from labeling.adjudication import api as adjudication
+from labeling.ingest import api as ingest
 from labeling.jobs import api as jobs
 from labeling.people.api import workspace
 from labeling.rating.api import notes, rater
@@ -87,5 +88,7 @@ urlpatterns = [
     path("sets/", exports.SetList.as_view(), name="api_sets"),
     path("sets/<int:set_id>/", exports.SetApi.as_view(), name="api_set"),
     path("sets/<int:set_id>/export/<str:what>.<str:kind>", exports.Export.as_view(), name="api_export"),
+    path("incoming/", ingest.IncomingApi.as_view(), name="api_incoming"),
+    path("chats/", ingest.ChatsApi.as_view(), name="api_chats"),
     path("labels/", exports.LabelList.as_view(), name="api_labels"),
 ]

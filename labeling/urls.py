@@ -3,6 +3,7 @@
 from django.urls import path
 
 from labeling.adjudication import views as adjudicate
+from labeling.ingest import views as ingest
 from labeling.jobs import views as jobs
 from labeling.people.views import accounts, people
 from labeling.people.views import workspace as workspace_pages
@@ -110,6 +111,8 @@ urlpatterns = [
     path("notes/<int:note_id>/", notes.note_detail, name="note_detail"),
     path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
     path("workspace/", workspace_pages.workspace_settings, name="workspace"),
+    path("workspace/chats/", ingest.incoming, name="workspace_chats"),
+    path("workspace/chats/try/", ingest.incoming_try, name="workspace_chats_try"),
     path("workspace/log/", workspace_pages.workspace_log, name="workspace_log"),
     path("tokens/", workspace_pages.token_list, name="token_list"),
     path("tokens/<int:token_id>/revoke/", workspace_pages.token_revoke, name="token_revoke"),

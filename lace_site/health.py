@@ -24,7 +24,7 @@ from rest_framework.request import Request
 from common.disk import database_folder, disk_trouble
 from evaluation.gateway.health import Check
 from evaluation.models.runs import WorkerHeartbeat
-from evaluation.runs.queries.workers import no_worker, queue_workers, time_words
+from evaluation.runs.queries.workers import WEBHOOK_QUEUE, no_worker, queue_workers, time_words
 from evaluation.runs.worker.heartbeats import heartbeat
 from labeling.models.people import User
 from labeling.people.api.authentication import TokenAuthentication
@@ -190,7 +190,9 @@ def _other_parts(disk: Part) -> dict[str, Part]:
         parts |= {f"queue {queue}": _queue(queue, folder) for queue in QUEUES}
     with suppress(Error):  # said of the database
         heartbeats = list(WorkerHeartbeat.objects.all())
-        parts |= {f"worker {queue}": _workers(queue, heartbeats) for queue in QUEUES}
+        # Sites without webhooks may run without their worker: the pages of webhooks say that none runs.
+        webhooks = (WEBHOOK_QUEUE,) if any(WEBHOOK_QUEUE in row.queues for row in heartbeats) else ()
+        parts |= {f"worker {queue}": _workers(queue, heartbeats) for queue in (*QUEUES, *webhooks)}
     if serve := _serve():
         parts["serve"] = serve
     return parts

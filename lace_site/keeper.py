@@ -24,6 +24,7 @@ STOP_SECONDS = 20
 LONGEST_PAUSE, LONGEST_PAUSE_OF_WEB = 30.0, 4.0  # seconds before a restart
 LONG_LIFE = 60.0  # seconds of life after which the pauses start again from the shortest
 CRASH_LOOP, WITHIN = 10, 300.0  # deaths within so many seconds
+WEB_FIRST = 10.0  # seconds that the others wait for a web server that does not answer
 STOPPED_SECONDS = 2.0  # a process that is stopped for so long is killed: it may hold the database's lock
 
 
@@ -139,11 +140,20 @@ class Keeper:
         self.url = url
         self._say, self._record = say, record
 
-    def start(self) -> None:
-        """Start all of them."""
+    def start(self, *, web_first: bool = False) -> None:
+        """Start all of them; with `web_first` the others wait for `start_others`."""
+        now = time.monotonic()
         for child in self.children:
-            child.start(time.monotonic())
+            if web_first and not child.web:
+                child.due = now + WEB_FIRST
+            else:
+                child.start(now)
         self.write()
+
+    def start_others(self) -> None:
+        """Start at the next look those that wait for their first start."""
+        for child in self.children:
+            child.due = 0.0 if child.restarts < 0 else child.due
 
     def look(self, now: float) -> None:
         """See who died since the last look, and start again who is due."""

@@ -51,7 +51,12 @@ LABELLING: Entries = (
         "labeling.edit_prompts",
         ("labeling:guideline", "labeling:criterion_text"),
     ),
-    ("Settings", "labeling:workspace", "labeling.manage_labeling", "labeling:workspace"),
+    (
+        "Settings",
+        "labeling:workspace",
+        "labeling.manage_labeling",
+        ("labeling:workspace", "alignment:topic_prompt"),
+    ),
 )
 REPORTS = tuple(
     f"alignment:{page}"
@@ -103,21 +108,41 @@ ENTRIES: Entries = (
         "Runs",
         "evaluation:run_list",
         "labeling.see_judge",
-        ("evaluation:run", "evaluation:profile", "evaluation:model", "evaluation:endpoint"),
+        (
+            "evaluation:run",
+            "evaluation:profile",
+            "evaluation:model",
+            "evaluation:endpoint",
+            "evaluation:sample",
+            "evaluation:webhook",
+        ),
     ),
     ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
+    (
+        "Monitoring",
+        "monitoring:overview",
+        "labeling.see_judge",
+        ("monitoring:", "alerts:", "experiments:", "issues:"),
+    ),
 )
 
 # Pages that the search offers beside the entries: label, route, permission.
 MORE_PAGES = (
     ("Start a run", "evaluation:run_new", "labeling.start_runs"),
+    ("Sample plans", "evaluation:sample_plan_list", "labeling.start_runs"),
     ("Judge profiles", "evaluation:profile_list", "labeling.see_judge"),
     ("Models", "evaluation:endpoint_list", "labeling.manage_labeling"),
+    ("Experiments", "experiments:list", "labeling.see_judge"),
+    ("Webhooks", "evaluation:webhook_list", "labeling.manage_labeling"),
+    ("Alerts", "alerts:list", "labeling.see_judge"),
+    ("Alert settings", "alerts:settings", "labeling.manage_labeling"),
     ("Start a regression test", "alignment:regression_new", "labeling.edit_prompts"),
     ("Gate policies", "alignment:policy_list", "labeling.see_judge"),
     ("Open disagreements", "alignment:misalignment_list", "labeling.see_judge"),
+    ("Issues", "issues:list", "labeling.see_judge"),
     ("Certificates", "alignment:certificate_list", "labeling.see_judge"),
     ("Import a file", "labeling:import_new", "labeling.manage_labeling"),
+    ("Incoming chats", "labeling:workspace_chats", "labeling.manage_labeling"),
     ("Imports", "labeling:import_list", "labeling.manage_labeling"),
     ("Export", "alignment:export_page", "labeling.see_judge"),
     ("Connect a model", "evaluation:endpoint_new", "labeling.manage_labeling"),

@@ -5,89 +5,32 @@ import re
 import secrets
 import tomllib
 from hashlib import sha256
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import environ
-from cryptography.fernet import Fernet
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from lace_site.environment import (
+    BASE_DIR,
+    env,
+    fernet_keys,
+    networks,
+    positive,
+    positive_or_none,
+    switch,
+    time_zone,
+)
 from lace_site.private_files import UMASK
 
 # NB: before the first folder is made; every process reads this file first.
 os.umask(UMASK)
-BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
 
 # Name and version of this software, recorded in stored and signed documents.
 _project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
 SOFTWARE = {"name": _project["name"], "version": _project["version"]}
-
-env = environ.Env()
-env.read_env(str(BASE_DIR / ".env"))
-
-
-def positive(name: str, *, default: int) -> int:
-    """Return an environment variable that must be a whole number above 0."""
-    try:
-        value = env.int(name, default=default)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} must be a whole number, not {os.environ[name]!r}") from error
-    if value <= 0:
-        raise ImproperlyConfigured(f"{name} must be above 0, not {value}")
-    return int(value)
-
-
-def positive_or_none(name: str) -> int | None:
-    """Return an environment variable that must be a whole number above 0; None where it is not set."""
-    return positive(name, default=1) if env.str(name, default="").strip() else None
-
-
-def switch(name: str) -> bool:
-    """Return an environment variable that is on or off; off when it is not set."""
-    value = env.str(name, default="off").strip().lower()
-    if value in ("on", "true", "yes", "1"):
-        return True
-    if value in ("off", "false", "no", "0", ""):
-        return False
-    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
-
-
-def time_zone() -> str:
-    """Return TIME_ZONE, which defines the limits of days."""
-    name = str(env.str("TIME_ZONE", default="UTC"))
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ImproperlyConfigured(f"TIME_ZONE names no time zone: {name!r}") from error
-    return name
-
-
-def networks(name: str) -> list[str]:
-    """Return the networks that a setting lists, such as 10.0.0.0/8,192.168.0.0/16."""
-    texts = [text.strip() for text in env.list(name, default=[]) if text.strip()]
-    for text in texts:
-        try:
-            ip_network(text)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"{name} lists no network: {error}") from error
-    return texts
-
-
-def fernet_keys(name: str) -> list[str]:
-    """Return the encryption keys that a setting lists."""
-    keys = [key.strip() for key in env.list(name, default=[]) if key.strip()]
-    for number, key in enumerate(keys, start=1):
-        try:
-            Fernet(key)
-        except ValueError:
-            problem = f"{name}: key {number} must be 32 bytes in URL-safe Base64"
-            raise ImproperlyConfigured(problem) from None
-    return keys
 
 
 def secret_key() -> str:
@@ -169,6 +112,8 @@ SECRET_KEY = secret_key()
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 # Archives of the whole workspace; web servers and workers share the folder.
 LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
+# A spaCy model that finds names of people and places in incoming chats, by its name or folder; "": none.
+LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
 DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
@@ -362,6 +307,7 @@ SPECTACULAR_SETTINGS = {
         "SplitEnum": "labeling.models.chats.Split",
         "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
+        "IssueStateEnum": "alignment.models.issues.Issue.State",
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -375,19 +321,33 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost
 CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
-    "evaluation.tasks.process_units": {"queue": "judge"},
-    "evaluation.tasks.test_model": {"queue": "judge"},
-    "alignment.tasks.suggest": {"queue": "judge"},
-    "alignment.tasks.draft_definition": {"queue": "judge"},
-    "alignment.tasks.train": {"queue": "judge"},
-    "alignment.tasks.refresh_report": {"queue": "judge"},
-    "alignment.tasks.make_archive": {"queue": "judge"},
-    "labeling.tasks.check_import": {"queue": "judge"},
-    "labeling.tasks.store_import": {"queue": "judge"},
+    # Events leave within seconds: they wait behind nothing, and receivers that hang hold up nothing else.
+    "evaluation.tasks.send_webhooks": {"queue": "webhooks"},
+    **{
+        f"{app}.tasks.{task}": {"queue": "judge"}
+        for app, tasks in {
+            "evaluation": ("process_units", "test_model"),
+            "alignment": (
+                "suggest",
+                "draft_definition",
+                "give_topics",
+                "train",
+                "refresh_report",
+                "make_archive",
+                "count_experiment",
+                "find_issues",
+                "name_issue",
+                "nightly",
+            ),
+            "labeling": ("check_import", "store_import"),
+        }.items()
+        for task in tasks
+    },
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
+    "nightly": {"task": "alignment.tasks.nightly", "schedule": 600.0, "options": {"expires": 590}},
 }
 CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -453,10 +413,15 @@ INBOX_SUBJECTS = {
     "job": "labeling.jobs.queries.jobs.job_subjects",
     "criterion": "labeling.rubric.queries.criteria.criterion_subjects",
     "run": "evaluation.runs.queries.runs.run_subjects",
+    "webhook": "evaluation.webhooks.queries.webhook_subjects",
     "disagreement": "alignment.misalignments.queries.detail.misalignment_subjects",
     "redesign": "alignment.prompts.redesign.queries.proposal_subjects",
     "text": "labeling.rubric.queries.versions.text_subjects",
     "guideline": "labeling.rubric.queries.versions.guideline_subjects",
+    "issue": "alignment.issues.queries.issues.issue_subjects",
+    "plan": "evaluation.nightly.queries.plan_subjects",
+    "alert": "alignment.alerts.queries.alerts.alert_subjects",
+    "alerts": "alignment.alerts.queries.alerts.step_subjects",
     "release": "alignment.regression.queries.release_requests.release_subjects",
 }
 # What the search finds, in this order: kind -> its heading, and which of these a user may open.
@@ -486,7 +451,9 @@ SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 # ---- imports
 # What leads can bring in on a page, in the order of the page.
 IMPORT_KINDS = [
-    "labeling.transfer.services.kinds.CHATS",
+    "labeling.ingest.services.kinds.CHATS",
+    "labeling.ingest.services.kinds.LANGFUSE",
+    "labeling.ingest.services.kinds.OTEL",
     "labeling.transfer.services.kinds.LABELS",
     "alignment.imports.services.RUBRIC",
     "evaluation.knowledge.services.KNOWLEDGE",
@@ -495,6 +462,8 @@ IMPORT_KINDS = [
 # Files that leads sent, readable by their owner only; web server and workers share the folder.
 IMPORT_DIR = VAR_DIR / "imports"
 LACE_IMPORT_MB = positive("LACE_IMPORT_MB", default=200)
+# The largest body of chats that a system may send, unpacked.
+LACE_INGEST_MB = positive("LACE_INGEST_MB", default=32)
 # NB: files go to the disk while they arrive, and only from those who may import.
 FILE_UPLOAD_HANDLERS = ["common.uploads.LimitedUpload"]
 FILE_UPLOAD_PERMISSIONS = 0o600

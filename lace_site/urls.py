@@ -30,4 +30,8 @@ urlpatterns = [
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),
     path("quality/", include("alignment.rater_quality.urls")),
+    path("monitoring/", include("alignment.monitoring.urls")),
+    path("alerts/", include("alignment.alerts.urls")),
+    path("experiments/", include("alignment.experiments.urls")),
+    path("issues/", include("alignment.issues.urls")),
 ]

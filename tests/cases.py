@@ -93,6 +93,7 @@ PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "n
 }
 # Authors try prompts on chats of train and dev; nobody does on the holdout.
 TRY = {"only": "chat_id", "profile": "profile_id"}
+WEBHOOK = {"name": "New", "address": "https://new.test/hook", "kinds": "verdicts.stored"}
 RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
 TEST = {"criterion": "polite", "version": 2, "set": "set_id", "split": ""}
 API_TEST = {"criterion": "polite", "version": 2, "set": "calibration", "split": ""}

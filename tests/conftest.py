@@ -212,6 +212,7 @@ ON_BOTH = {
     "labeling/people": ("last_lead_at_once",),
     "labeling/rating": ("next_chat", "raters_at_once", "sixteen_at_once", "who_gets_which_chat"),
     "labeling/rubric": ("redesign_at_once",),
+    "labeling/sampling": ("chat_samples",),
     "labeling/transfer": ("import_labels",),
 }
 ON_BOTH_PATHS = {f"tests/{folder}/test_{name}.py" for folder, names in ON_BOTH.items() for name in names}

@@ -150,6 +150,8 @@ _OURS = {
     "ApiToken.digest", "TextBlock.hash", "Certificate.signature", "Certificate.public_key",
     "DataImport.kind", "DataImport.sha256", "SavedMapping.kind", "SavedMapping.signature",
     "ConnectedEndpoint.preset", "ConnectedEndpoint.key", "ConnectedEndpoint.key_hint", "Invitation.digest",
+    "WebhookEndpoint.secret", "WebhookEndpoint.old_secret", "WebhookEndpoint.secret_hint", "DayScore.part",
+    "IngestRequest.digest", "Alert.subject",
 }  # fmt: skip
 _APPS = ("labeling", "evaluation", "alignment")
 

@@ -44,10 +44,12 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
+    **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
     "home_set_up": (post(LEADS, {"hide": ""}), post(LEADS, {"show": ""})),
@@ -213,6 +215,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:note_detail": NOTED,
     "labeling:note_settle": SETTLE,
     "labeling:workspace": (get(LEADS), post(LEADS, {"comment_required": "on"})),
+    "labeling:workspace_chats": (get(LEADS), post(LEADS, {"redact": ["email"], "regions": "GB"})),
+    "labeling:workspace_chats_try": (post(LEADS, {"chat": "Customer: Hi"}, says=200),),
     "labeling:workspace_log": (get(LEADS),),
     # ---- people
     "labeling:people": (get(LEADS), post(LEADS, {"role": "rater"}, says=200)),
@@ -234,6 +238,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_criterion_version_decide": (post(LEADS, {"meaning": "wording"}, says=409),),
     "api_workspace": (get(LEADS), Case(LEADS, "PATCH", {"comment_required": True})),
     "api_workspace_log": (get(LEADS),),
+    "api_incoming": (get(LEADS), Case(LEADS, "PATCH", {"redact": ["email"]})),
+    "api_chats": (post(LEADS, {"chats": []}),),
     "api_notes": LOOK,
     "api_note_settle": SETTLE,
     # ---- chat sets

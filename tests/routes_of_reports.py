@@ -1,6 +1,6 @@
-"""Routes of alignment reports and what follows from them, and who may use them."""
+"""Routes of alignment reports, what follows from them, and webhooks; who may use them."""
 
-from tests.cases import API_DRAW, AUTHORS, DRAW, LEADS, LOOK, NOBODY, TO_SET, Case, get, post
+from tests.cases import API_DRAW, AUTHORS, DRAW, LEADS, LOOK, NOBODY, TO_SET, WEBHOOK, Case, get, post
 
 ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     # ---- reports
@@ -91,6 +91,14 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:report_table": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
     "api_stored_report": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
     "api_stored_report_csv": (get(AUTHORS), get(LEADS, report_id="holdout_report")),
+    # ---- monitoring
+    "monitoring:overview": (get(AUTHORS), get(AUTHORS, query={"step": "day", "weeks": "4"})),
+    "monitoring:rates_csv": LOOK,
+    "monitoring:home_panel": (get(LEADS),),
+    "monitoring:criterion": (get(AUTHORS), get(AUTHORS, query={"point": "nonsense", "topic": "nonsense"})),
+    "monitoring:criterion_csv": LOOK,
+    "api_monitoring": LOOK,
+    "api_monitoring_criterion": LOOK,
     # ---- certificates
     "alignment:certificate_list": LOOK,
     "alignment:certificate_detail": LOOK,
@@ -101,4 +109,34 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "api_certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
     "api_certificate_verify": (post(AUTHORS, {"body": {}, "signature": "none"}, says=200),),
     "api_certificate_keys": LOOK,
+    # ---- webhooks
+    "evaluation:webhook_list": (get(LEADS),),
+    "evaluation:webhook_new": (get(LEADS), post(LEADS, WEBHOOK, says=200)),  # it shows the secret
+    "evaluation:webhook_detail": (get(LEADS), get(LEADS, query={"state": "waiting"})),
+    "evaluation:webhook_edit": (get(LEADS), post(LEADS, WEBHOOK)),
+    "evaluation:webhook_delivery": (get(LEADS),),
+    "evaluation:webhook_act": (
+        post(LEADS, act="test"),
+        post(LEADS, {"event": "event_id"}, act="again"),
+        post(LEADS, {"since": "2026-01-01T00:00", "until": "2100-01-01T00:00"}, act="replay"),
+        post(LEADS, act="secret", says=200),
+        *(post(LEADS, act=act) for act in ("off", "on", "remove")),
+    ),
+    # A token without the right to see the holdout must not get it sent either.
+    "api_webhooks": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        post(LEADS, WEBHOOK | {"kinds": ["verdicts.stored"]}, says=201, webhook_id="holdout_webhook"),
+    ),
+    "api_webhook": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        Case(LEADS, "PATCH", {"active": False}, {"webhook_id": "holdout_webhook"}),
+        Case(LEADS, "DELETE", args={"webhook_id": "holdout_webhook"}, says=409),  # it is on
+    ),
+    "api_webhook_secret": (post(LEADS, webhook_id="holdout_webhook"),),
+    "api_webhook_test": (post(LEADS, says=202, webhook_id="holdout_webhook"),),
+    "api_webhook_replay": (post(LEADS, {"event": "event_id"}, says=202, webhook_id="holdout_webhook"),),
+    "api_webhook_deliveries": (
+        get(LEADS, webhook_id="holdout_webhook"),
+        get(LEADS, query={"state": "waiting"}, webhook_id="holdout_webhook"),
+    ),
 }

@@ -35,6 +35,7 @@ NOT_RUN = {
     "get-started.md": (4, "make and evaluate: tests/test_journey.py"),
     "judging.md": (1, "what a model answers: tests/evaluation/engines"),
     "label.md": (1, "tests/labeling/sets/test_set_kinds.py"),
+    "production.md": (8, "a download; tests of ingest, webhooks, experiments: the same calls and signature"),
     "review-alignment.md": (1, "tests/alignment/certificates verify a signature by the same calls"),
     "run-it.md": (2, "prices: as in files.md; processes: tests/test_serve.py"),
 }

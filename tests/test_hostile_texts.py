@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.models.experiments import Experiment
 from tests.factories.rating_screen import sign_in
 from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
 from tests.routes import ROUTES, address, read_whole, url_of
@@ -65,6 +66,8 @@ FILTERS = (
 def poisoned_world() -> World:
     world = make_world()
     poison()
+    # Addresses name an experiment by its key.
+    world.args["experiment_key"] = Experiment.objects.get(pk=world.args["experiment_id"]).key
     return world
 
 

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from lace_site.keeper import CRASH_LOOP, LONG_LIFE, STOPPED_SECONDS, Child, Keeper, State, is_stopped
+from lace_site.keeper import (
+    CRASH_LOOP,
+    LONG_LIFE,
+    STOPPED_SECONDS,
+    WEB_FIRST,
+    Child,
+    Keeper,
+    State,
+    is_stopped,
+)
 
 DIES = [sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"]
 LIVES = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(300)"]
@@ -156,6 +165,21 @@ def test_a_terminal_that_takes_no_line_ends_nothing(tmp_path: Path) -> None:
     see_death(keeper, judge, now)
     keeper.look(now + 1.0)
     assert judge.restarts == 1
+    keeper.stop()
+
+
+def test_the_others_start_once_the_web_server_answers_or_soon(tmp_path: Path, said: list[str]) -> None:
+    web, default = Child("web", LIVES, web=True), Child("default", LIVES)
+    keeper = Keeper([web, default], say=said.append, record=tmp_path / "serve.json")
+    keeper.start(web_first=True)
+    now = time.monotonic()
+    keeper.look(now)
+    assert (web.process is not None, default.process) == (True, None)
+    assert now < default.due <= now + WEB_FIRST
+    keeper.start_others()
+    keeper.look(now)
+    assert (default.process is not None, default.restarts, said) == (True, 0, [])
+    keeper.start_others()
     keeper.stop()
 
 

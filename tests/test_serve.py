@@ -200,7 +200,7 @@ def test_a_second_signal_does_not_cut_the_stop_short(tmp_path: Path) -> None:
     ignored: list[bool] = []
 
     class Interrupted(Keeper):
-        def start(self) -> None:
+        def start(self, *, web_first: bool = False) -> None:
             raise KeyboardInterrupt
 
         def stop(self) -> None:

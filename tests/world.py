@@ -17,6 +17,8 @@ from alignment.regression.core import Decision, Gate, regression_body
 from alignment.regression.queries.tests import evidence_of
 from alignment.regression.services.policies import policy_in_force
 from common.models import Comment, InboxItem
+from evaluation.day_counts.queries import counted_runs
+from evaluation.day_counts.services import days_recount
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import EndpointModel, Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -41,15 +43,20 @@ from labeling.people.services.sign_in import reset_path
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
+from tests.factories.alerts import stored_alert
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
+from tests.factories.experiments import stored_experiment
 from tests.factories.imports import stored_imports
+from tests.factories.issues import stored_issue
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
 from tests.factories.misalignments import stored_misalignment
+from tests.factories.nights import stored_night
 from tests.factories.rows import make_chat, make_rater, make_set, make_user
 from tests.factories.stored_reports import stored_reports
 from tests.factories.suggestions import stored_suggestion
+from tests.factories.webhooks import stored_webhook
 
 CANARY = "CANARY"
 
@@ -143,14 +150,27 @@ def make_world() -> World:
     return World(desk, users, args)
 
 
+def count_days() -> None:
+    """Count the verdicts of all runs by day, for the pages of production."""
+    for run in counted_runs():
+        days_recount(run.pk)
+
+
 def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
-    """The ids of tests, a try and imports."""
-    return {
+    """The ids of tests, a try, imports and what production has; its pages read counts by day."""
+    ids = {
         **stored_imports(lead, f"{CANARY}-import"),
+        **stored_night(desk.rubric, by=lead, text=CANARY),
+        **stored_alert(desk.rubric, run, text=CANARY),
+        **stored_webhook(CANARY),
+        **stored_experiment(run, desk.chats, text=CANARY),
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
+        "issue_id": stored_issue(desk.criteria[0], desk.chats[1], run, text=CANARY),
         "running_test": _going(desk, run, lead),
     }
+    count_days()
+    return ids
 
 
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:

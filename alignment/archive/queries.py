@@ -5,7 +5,7 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 from alignment.archive.core import Manifest, Row, manifest_write, table_write
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.certificates import Certificate
+from alignment.models.experiments import Experiment
 from alignment.models.reports import Report
 from common.sql import one_moment
 from evaluation.models.judges import JudgeProfile
@@ -26,6 +27,7 @@ from evaluation.models.runs import Attempt, Run, Unit
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import User
+from labeling.models.sampling import SamplePlan
 from labeling.people.queries.visibility import to_label
 
 ROWS_AT_ONCE = 1000
@@ -41,6 +43,11 @@ def _run(row: Row) -> None:
     row["rung_at"] = None
     if row["state"] == Run.State.RUNNING:
         row["state"], row["error"] = Run.State.PAUSED.value, PAUSED
+
+
+def _sample_plan(row: Row) -> None:
+    """Pause it: the other workspace's chats and endpoints are its own."""
+    row["state"] = SamplePlan.State.PAUSED.value
 
 
 def _unit(row: Row) -> None:
@@ -59,6 +66,12 @@ def _assignment(row: Row) -> None:
     row["lease_token"] = row["lease_expires_at"] = None
     if row["state"] == Assignment.State.LEASED:
         row["state"] = Assignment.State.OPEN.value
+
+
+def _experiment(row: Row) -> None:
+    row["lease_id"] = row["rung_at"] = None
+    if row["state"] == Experiment.State.WORKING:
+        row["state"] = Experiment.State.DUE.value
 
 
 def _suggestion(row: Row) -> None:
@@ -120,13 +133,22 @@ TABLES: tuple[Table, ...] = (
     Table("evaluation.Unit", change=_unit),
     *map(Table, ("evaluation.TextBlock", "evaluation.ModelCall", "evaluation.UnitCall", "evaluation.Batch")),
     Table("evaluation.Attempt", change=_attempt),
-    *map(Table, ("evaluation.Verdict", "evaluation.Passage")),
+    *map(Table, ("evaluation.Verdict", "evaluation.DayCount", "evaluation.DayScore", "evaluation.Passage")),
+    Table("labeling.SamplePlan", change=_sample_plan),
+    *map(Table, ("labeling.SamplePlan_raters", "labeling.SamplePlan_criteria", "labeling.SampleDraw")),
+    *map(Table, ("labeling.SampledChat", "evaluation.NightlyJudge", "evaluation.NightlyRun")),
+    Table("alignment.Experiment", change=_experiment),
+    *map(Table, ("alignment.ExperimentRun", "alignment.ExperimentMetric", "alignment.ExperimentVariant")),
+    Table("alignment.ExperimentDay"),
     Table("alignment.Report", rows=_shared_reports),
     Table("alignment.Certificate"),
     *map(Table, ("alignment.Misalignment", "alignment.Sighting", "alignment.TriageChange")),
+    *map(Table, ("alignment.Issue", "alignment.IssueWeek", "alignment.IssueChat")),
     *map(Table, ("alignment.MisalignmentCount", "alignment.PinnedChat", "alignment.RedesignProposal")),
     *map(Table, ("alignment.Policy", "alignment.RegressionTest", "alignment.ReleaseRequest")),
-    Table("alignment.HoldoutOpening"),
+    *map(Table, ("alignment.AuditNight", "alignment.AuditCount", "alignment.HoldoutOpening")),
+    *map(Table, ("alignment.AlertSettings", "alignment.WatchStep")),
+    *map(Table, ("alignment.Alert", "alignment.AlertMute", "alignment.RateMark")),
     Table("alignment.Suggestion", change=_suggestion),
     *map(Table, ("alignment.SuggestionUse", "common.Comment")),
 )
@@ -136,6 +158,7 @@ _WORK = "work in progress of the workers of here"
 _RIGHTS = "rights are given anew by a lead of the other workspace"
 _NEWS = "news for accounts that cannot sign in there yet"
 _IMPORTED = "files of imports stay here; what they brought goes along"
+_SENT = "requests to this installation's receivers; those of another one subscribe there"
 _CACHE = "computed or asked again when it is needed"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
@@ -145,7 +168,16 @@ LEFT_OUT: Mapping[str, str] = {
     "labeling.DataImport": _IMPORTED,
     "labeling.ImportedRow": _IMPORTED,
     "evaluation.ConnectedEndpoint": _PRIVATE,
+    "evaluation.WebhookEndpoint": _PRIVATE,
+    "evaluation.OutboxEvent": _SENT,
+    "evaluation.Delivery": _SENT,
     "alignment.CriterionDraft": _UNSAVED,
+    "alignment.TopicPrompt": "asks endpoints of this installation; the topics that it gave go along",
+    "alignment.IssueSettings": "asks endpoints of this installation",
+    "alignment.TopicAnswer": "measures this installation's prompt; the topics that it gave go along",
+    "labeling.IngestSettings": "each workspace decides what it redacts and keeps; its key never leaves it",
+    "labeling.ChatSource": "counts of what systems sent to this workspace",
+    "labeling.IngestRequest": "answers for the systems that send chats to this workspace",
     "labeling.AuditEvent": "the log says what happened in this workspace; the other one has its own",
     "labeling.User_user_permissions": _RIGHTS,
     "auth.Group_permissions": _RIGHTS,
@@ -163,6 +195,8 @@ LEFT_OUT: Mapping[str, str] = {
     "evaluation.WorkerLease": _WORK,
     "evaluation.WorkerHeartbeat": _WORK,
     "alignment.ReportRefresh": _WORK,
+    "alignment.IssueScan": _WORK,
+    "alignment.IssueNaming": _WORK,
     "alignment.BaselineTraining": _WORK,
     "alignment.WorkspaceArchive": _WORK,
 }
@@ -220,6 +254,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a column as JSON: times in ISO 8601, UTC; bytes in base64."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
     if isinstance(value, bytes | memoryview):

@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -316,6 +316,8 @@ def _reader(field: "models.Field[Any, Any]") -> Decode:
         models.JSONField: lambda value: value,
         models.BooleanField: partial(_typed, kinds=(bool,)),
         models.DateTimeField: _moment,
+        models.DateField: lambda value: date.fromisoformat(_typed(value, kinds=(str,))),
+        models.TimeField: lambda value: time.fromisoformat(_typed(value, kinds=(str,))),
         models.UUIDField: lambda value: uuid.UUID(_typed(value, kinds=(str,))),
         models.DecimalField: lambda value: field.clean(_typed(value, kinds=(str,)), None),
         models.BinaryField: _bytes,

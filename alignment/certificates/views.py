@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from alignment.certificates.forms import IssueForm, RevokeForm
 from alignment.certificates.queries.page import certificate_found, certificate_page, title
 from alignment.certificates.queries.page import certificate_list as list_context
+from alignment.certificates.queries.plans import plan_certificate
 from alignment.certificates.services.certificates import certificate_issue, certificate_revoke
 from alignment.models.certificates import Certificate
 from common.access import found_or_404, permission_or_404
@@ -18,6 +19,7 @@ from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
+from labeling.models.sampling import SamplePlan
 
 
 @permission_or_404("labeling.see_judge")
@@ -33,6 +35,16 @@ def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpRespons
     """One certificate, to read and to print."""
     row = found_or_404(certificate_found(certificate_id, user=request.user))
     return _page(request, row, RevokeForm())
+
+
+@permission_or_404("labeling.start_runs")
+@permission_or_404("labeling.see_judge")
+@require_safe
+def plan_panel(request: HttpRequest, plan_id: int) -> HttpResponse:
+    """The certificate of a sample plan's judge, or the way to one: a part of the plan's page."""
+    plan = get_object_or_404(SamplePlan, pk=plan_id)
+    found = plan_certificate(plan, user=cast(User, request.user))
+    return render(request, "alignment/certificates/_plan.html", {"found": found})
 
 
 @permission_or_404("labeling.release_prompts")

@@ -26,7 +26,7 @@ from alignment.prompts.queries.sections import hides_examples
 from alignment.reports.queries import chat_lists
 from alignment.reports.queries.page import notices, scope_query
 from common.access import permission_or_404
-from evaluation.models.runs import FINISHED, Run, RunChat
+from evaluation.models.runs import ANCHORS, FINISHED, Run, RunChat
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
@@ -75,7 +75,7 @@ def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
     """Redirect to the chat in the newest finished run that judged it; for pages without a run."""
     row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
     finished = Run.objects.filter(state__in=FINISHED, run_chats__chat=row)
-    run = finished.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
+    run = finished.exclude(purpose__in=(Run.Purpose.TRY, ANCHORS)).order_by("-pk").first()
     if run is None:
         messages.info(request, "No finished run has judged this chat yet.")
         place = ChatSetMember.objects.filter(chat=row).first()

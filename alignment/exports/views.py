@@ -21,7 +21,7 @@ from alignment.exports.core import CONTENT_TYPES, EXPORTS, KINDS, Export
 from alignment.exports.queries.lines import ExportRun, export_runs, runs_to_export
 from alignment.exports.services import ExportChoice, export_log, export_texts, export_write, file_name
 from common.access import found_or_404, permission_or_404
-from evaluation.models.runs import FINISHED, Run
+from evaluation.models.runs import ANCHORS, FINISHED, Run
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -35,7 +35,7 @@ TEXTS = ("jsonl", "csv", "json")
 @require_safe
 def export_page(request: HttpRequest) -> HttpResponse:
     """Choose a set and a run, and download them in any format; leads also the whole workspace."""
-    sets = list(ChatSet.objects.order_by("name"))
+    sets = list(ChatSet.objects.listed(also=request.GET.get("set")).order_by("name"))
     chosen = _chosen_set(request, sets)
     run = _run(request, chosen) if chosen else None
     user = cast(User, request.user)
@@ -92,7 +92,7 @@ def _chosen_set(request: HttpRequest, sets: list[ChatSet]) -> ChatSet | None:
 
 def _runs_of(request: HttpRequest, chat_set: ChatSet) -> Any:
     runs = runs_open_to(cast(User, request.user)).filter(chat_set=chat_set, state__in=FINISHED)
-    return runs.exclude(purpose=Run.Purpose.TRY)
+    return runs.exclude(purpose__in=(Run.Purpose.TRY, ANCHORS))
 
 
 def _run(request: HttpRequest, chat_set: ChatSet) -> Run | None:

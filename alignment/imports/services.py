@@ -153,6 +153,8 @@ VERDICTS = ImportKind(
     derived={
         "evaluation.verdict": {},
         "evaluation.runchat": {},
+        "evaluation.daycount": {},
+        "evaluation.dayscore": {},
         "alignment.misalignment": {"revision": 0, "cause": "", "note": ""},
     },
     examples=(

@@ -4,54 +4,29 @@ from django.db import models
 from django.db.models import Q
 
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import ModelCall, WorkerLease
+from evaluation.models.questions import StoredQuestion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
-class Suggestion(models.Model):
+class Suggestion(StoredQuestion):
     """One request for a revision of a criterion's prompt, frozen when it is made, and its result."""
-
-    class State(models.TextChoices):
-        OPEN = "open", "Waiting"
-        ASKING = "asking", "Asking"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     base = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="+")
     # The text to revise: the base version, or the author's draft at that time.
     base_text = models.TextField()
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    model = models.CharField(max_length=200)
     # {"chats": [{"id", "people", "judge", "run"}], "notes": count, "note_chats": [ids]}; chats in the order
     # of their numbers in the prompt.
     material = models.JSONField()
-    # The request, byte for byte, so that another worker sends the same; later stored with the call.
-    request = models.JSONField(null=True, blank=True)
-    # Content address of the request as its first sample, and the number of the sample.
-    question = models.CharField(max_length=64)
-    sample = models.PositiveSmallIntegerField(default=0)
-    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
-    error = models.TextField(blank=True, default="")
-    tries = models.PositiveSmallIntegerField(default=0)
-    lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    rung_at = models.DateTimeField(null=True, blank=True)
-    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    # The answer was reused from an earlier call.
-    reused = models.BooleanField(default=False)
-    cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
     text = models.TextField(blank=True, default="")
     reasons = models.TextField(blank=True, default="")
     reason = models.TextField(blank=True, default="")
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
     dismissed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     dismissed_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(StoredQuestion.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["criterion"], name="suggestion_open_once", condition=Q(state__in=["open", "asking"])
@@ -62,11 +37,6 @@ class Suggestion(models.Model):
 
     def __str__(self) -> str:
         return f"Suggestion {self.pk}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has no result yet."""
-        return self.state in (self.State.OPEN, self.State.ASKING)
 
     @property
     def chat_ids(self) -> list[int]:

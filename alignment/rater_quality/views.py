@@ -17,7 +17,7 @@ from alignment.rater_quality.queries.table import HEAD, csv_rows
 from common.access import permission_or_404
 from common.downloads import table_file
 from evaluation.prompts.queries.versions import newest_versions
-from labeling.jobs.queries.jobs import job_rows
+from labeling.jobs.queries.jobs import job_list, job_rows
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.sets.queries import demo_notices, set_rows
@@ -32,9 +32,13 @@ lead_only = permission_or_404("labeling.manage_labeling")
 
 @lead_only
 def quality_list(request: HttpRequest) -> HttpResponse:
-    """List the sets with labels and the labelling jobs."""
-    sets = [row for row in set_rows(user=request.user) if row.labelled]
-    return render(request, "alignment/rater_quality/list.html", {"sets": sets, "jobs": job_rows()})
+    """List the sets with labels and the labelling jobs; the finished ones of sample plans by plan."""
+    found = job_list(request.GET)
+    if found is None:
+        raise Http404
+    sets = [] if found.plan else [row for row in set_rows(user=request.user) if row.labelled]
+    context = {"sets": sets, "list": found, "page_obj": found.page}
+    return render(request, "alignment/rater_quality/list.html", context)
 
 
 @lead_only

@@ -60,7 +60,7 @@ def rogan_gladen(*, apparent: float, tpr: float, tnr: float) -> CorrectedShare |
 
 
 def lang_reiczigel(
-    *, apparent: float, n: int, tpr: float, n_true: int, tnr: float, n_false: int, confidence: float = 0.95
+    *, apparent: float, n: float, tpr: float, n_true: int, tnr: float, n_false: int, confidence: float = 0.95
 ) -> Interval | None:
     """Interval of the Rogan-Gladen share with estimated TPR and TNR.
 
@@ -70,7 +70,7 @@ def lang_reiczigel(
 
     Parameters
     ----------
-    apparent, n : the judge's share of True, and its number of chats.
+    apparent, n : the judge's share of True, and its number of chats; effective for a weighted one.
     tpr, n_true, tnr, n_false : the judge's rates, and the number of True and False labels they are from.
     confidence : two-sided.
 

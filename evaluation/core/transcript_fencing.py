@@ -90,6 +90,7 @@ def canary(secret: bytes) -> str:
     return nonce(secret=secret, kind="canary", content="system message")
 
 
+@lru_cache(maxsize=8)  # an answer is searched once for all of its criteria
 def leak_flags(text: str, *, secret: bytes) -> tuple[str, ...]:
     """Return `("canary_leaked",)` if a text contains the private code in any case or spacing, else `()`.
 

@@ -134,6 +134,29 @@ def entered_base_url(url: str, *, guard: AddressPolicy) -> str:
     return spelled
 
 
+def entered_url(url: str, *, guard: AddressPolicy, longest: int) -> str:
+    """Return an address that a lead entered, as it is: its path and query are the receiver's own.
+
+    Raises FieldProblem for one that is not allowed.
+
+    Examples
+    --------
+    >>> entered_url(" https://ab.example.com/lace/?source=1 ", guard=AddressPolicy(), longest=500)
+    'https://ab.example.com/lace/?source=1'
+    """
+    url = url.strip()
+    address, _, query = url.partition("?")
+    parts = _parts(address)
+    problem = parts if isinstance(parts, str) else guard.host_problem(parts.hostname or "")
+    if not problem and ("#" in query or unprintable(query)):
+        problem = "must not hold #, spaces or characters that are not ASCII"
+    if not problem and len(url) > longest:
+        problem = f"must have at most {longest} characters"
+    if problem:
+        raise FieldProblem("address", problem)
+    return url
+
+
 def _parts(url: str) -> SplitResult | str:
     """Return the parts of a usable address, or what is wrong with it."""
     try:

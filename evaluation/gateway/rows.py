@@ -6,7 +6,7 @@ in its text.
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -42,6 +42,23 @@ def rows_insert(
             cursor.execute(f"{into} {source}{ending}", values)
             inserted += cursor.fetchall() if returning else []
     return inserted
+
+
+def rows_increase(model: type[models.Model], key: Fields, counts: Fields, rows: Sequence[Row]) -> None:
+    """Add to the counts of the rows with these keys (values in the order of `key`, then `counts`).
+
+    A key without a row gets one. The model has a unique constraint on `key`; no key is given twice.
+    """
+    fields = (*key, *counts)
+    table = f'"{model._meta.db_table}"'
+    changes = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in _columns(model, counts))
+    ending = f" ON CONFLICT ({_listed(model, key)}) DO UPDATE SET {changes}"
+    into = f"INSERT INTO {table} ({_listed(model, fields)})"
+    at_once = connection.ops.bulk_batch_size([model._meta.get_field(name) for name in fields], rows)
+    with connection.cursor() as cursor:
+        for start in range(0, len(rows), at_once or 1):
+            source, values = _source(model, fields, rows[start : start + at_once])
+            cursor.execute(f"{into} {source}{ending}", values)
 
 
 def rows_update(
@@ -125,4 +142,10 @@ def _adapters() -> dict[type, Callable[[Any], Any]]:
     def amount(value: Decimal) -> Any:
         return operations.adapt_decimalfield_value(value, 20, 12)
 
-    return {datetime: operations.adapt_datetimefield_value, Decimal: amount, list: as_json, dict: as_json}
+    return {
+        datetime: operations.adapt_datetimefield_value,
+        date: operations.adapt_datefield_value,
+        Decimal: amount,
+        list: as_json,
+        dict: as_json,
+    }

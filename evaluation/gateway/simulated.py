@@ -35,6 +35,11 @@ _CRITERION = re.compile(r"^## Criterion `(\w+)`$", re.MULTILINE)
 _ARGUED = re.compile(r"^- (\w+): (TRUE|FALSE), that is", re.MULTILINE)
 _COPIED = re.compile(r"^- (\w+): true, false", re.MULTILINE)
 _MESSAGE = re.compile(r"^m(\d+) ([a-z-]+)\| (.+)$", re.MULTILINE)
+# The duty and the list of a topic prompt: see alignment/topic_prompt/core.
+_TOPIC_DUTY = "TOPIC: <the name of a topic"
+_TOPIC = re.compile(r"^- ([^:\n]+): ", re.MULTILINE)
+_TOPIC_ERRORS = 0.06
+_NO_TOPIC = "unknown"
 _DUTIES = {
     "# Your duty: review": "direct",
     "# Your duty: audit": "reflector",
@@ -89,6 +94,9 @@ class Answers(Protocol):
     def errors(self, key: str, prompt: str) -> Errors | None:
         """Return the error rates of a criterion's prompt by its text; None for an unknown criterion."""
 
+    def topic(self, transcript: str) -> str:
+        """Return the topic of a chat, by what customer and bot said in the prompt; "" for an unknown chat."""
+
 
 _sources: list[Callable[[], Answers]] = []
 
@@ -127,28 +135,35 @@ class SimulatedClient:
         if path != _COMPLETIONS:
             return Outcome(kind="bad_request", status=400, error="the simulated judge only judges chats")
         system, user = (str(message["content"]) for message in body["messages"][:2])
-        text = answer_text(system=system, user=user, answers=self._answers)
-        prompt, completion = _tokens(system) + _tokens(user), _tokens(text)
-        return Outcome(
-            kind="answered",
-            status=200,
-            text=text,
-            finish_reason="stop",
-            prompt_tokens=prompt,
-            cached_tokens=round(_tokens(system) * _CACHED_SHARE),
-            completion_tokens=completion,
-            latency_ms=500 + 8 * completion + round(700 * _share("latency", text[:200], prompt)),
-        )
+        return simulated_outcome(system=system, user=user, answers=self._answers)
+
+
+def simulated_outcome(*, system: str, user: str, answers: Answers) -> Outcome:
+    """Return the simulated judge's answer with invented tokens and latency."""
+    text = answer_text(system=system, user=user, answers=answers)
+    prompt, completion = _tokens(system) + _tokens(user), _tokens(text)
+    return Outcome(
+        kind="answered",
+        status=200,
+        text=text,
+        finish_reason="stop",
+        prompt_tokens=prompt,
+        cached_tokens=round(_tokens(system) * _CACHED_SHARE),
+        completion_tokens=completion,
+        latency_ms=500 + 8 * completion + round(700 * _share("latency", text[:200], prompt)),
+    )
 
 
 def answer_text(*, system: str, user: str, answers: Answers) -> str:
-    """Return the prose with its VERDICTS block, an advocate's brief, or the formatter's JSON."""
+    """Return the prose with its VERDICTS block, a brief, a topic, or the formatter's JSON."""
     role = next((role for duty, role in _DUTIES.items() if duty in user or duty in system), "formatter")
-    if role == "formatter":
+    if role == "formatter" and _TOPIC_DUTY not in user:
         entry = {"explanation": "The text reaches no conclusion.", "value": "unclear"}
         return json.dumps({"verdicts": dict.fromkeys(_COPIED.findall(user), entry)})
     fenced = _FENCED.search(user)
     transcript = fenced[1] if fenced else ""
+    if _TOPIC_DUTY in user:
+        return f"TOPIC: {_topic(transcript, _TOPIC.findall(system), answers)}"
     case = answers.case(transcript)
     if case is None:
         return answers.phrases["unknown chat"][0]
@@ -162,6 +177,15 @@ def answer_text(*, system: str, user: str, answers: Answers) -> str:
     prose = [writer.section(key, prompt, verdicts[key]) for key, prompt in prompts.items()]
     block = ["VERDICTS", *(f"{key}: {_WORDS[verdict]}" for key, verdict in verdicts.items())]
     return "\n\n".join((*prose, "\n".join(block)))
+
+
+def _topic(transcript: str, listed: Sequence[str], answers: Answers) -> str:
+    """Return the topic of a chat, or sometimes another one of the list."""
+    known = answers.topic(transcript)
+    others = [topic for topic in listed if topic not in (known, _NO_TOPIC)]
+    if known and others and _share(answers.seed, transcript, "topic") < _TOPIC_ERRORS:
+        return others[int(_share(transcript, "other topic") * len(others))]
+    return known if known in listed else _NO_TOPIC
 
 
 @lru_cache(maxsize=64)  # equal for all chats of a run

@@ -19,6 +19,7 @@ class Run(models.Model):
         CONFIRM = "confirm", "Confirming run of a regression test"
         NOISE = "noise", "Champion asked again"
         TRY = "try", "Tried from the editor"
+        ANCHORS = "anchors", "Anchor chats of a sample plan"
         IMPORT = "import", "Imported verdicts"
 
     class State(models.TextChoices):
@@ -36,7 +37,7 @@ class Run(models.Model):
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.EVALUATION)
     mode = models.CharField(max_length=5, choices=Mode.choices, default=Mode.LIVE)
-    replicate = models.PositiveSmallIntegerField(default=0)
+    replicate = models.PositiveIntegerField(default=0)
     source_hash = models.CharField(max_length=64, blank=True, default="")
     # Options that do not change the judge: criteria, split, limit, calls in flight.
     options = models.JSONField(default=dict)
@@ -99,6 +100,8 @@ ON_WORKER = "on_worker"
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # Runs that evaluate a set, here or elsewhere: neither an author's tries nor the runs of a regression test.
 EVALUATIONS = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
+# Runs over the same anchor chats every night: they watch the judge, and would crowd the lists of others.
+ANCHORS = Run.Purpose.ANCHORS
 # Runs of a regression test.
 TESTS = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
@@ -216,7 +219,7 @@ class ModelCall(models.Model):
     settings = models.JSONField()
     # [[role, [text block hash, …]], …]
     parts = models.JSONField()
-    sample = models.PositiveSmallIntegerField(default=0)
+    sample = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.CLAIMED)
     error = models.CharField(max_length=300, blank=True, default="")
     reply = models.TextField(blank=True, default="")

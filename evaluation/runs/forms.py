@@ -122,9 +122,10 @@ class StartForm(forms.Form):
         super().__init__(*args, **kwargs)
         counts = {name: Count("members", filter=Q(members__split=name)) for name in Split.values}
         sets = cast(SetChoice, self.fields["set"])
-        sets.queryset = ChatSet.objects.annotate(**counts).order_by("name")
+        chosen = self.data.get("set") or self.initial.get("set")
+        sets.queryset = ChatSet.objects.listed(also=chosen).annotate(**counts).order_by("name")
         sets.error_messages["required"] = "Choose a chat set."
-        if len(few := ChatSet.objects.all()[:2]) == 1:
+        if len(few := ChatSet.objects.listed()[:2]) == 1:
             sets.initial = few[0]
         profiles = cast(ProfileChoice, self.fields["profile"])
         profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")

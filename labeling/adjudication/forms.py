@@ -1,6 +1,6 @@
 """Forms of the adjudication pages."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
@@ -28,8 +28,8 @@ class AdjudicationFilterForm(forms.Form):
     """Filters of the adjudication queue; every field is optional."""
 
     kind = forms.ChoiceField(choices=Kind.choices, required=False, label="Items")
-    set = NamedChoice(ChatSet.objects.order_by("name"), required=False, empty_label="All", label="Chat set")
-    job = NamedChoice(LabelingJob.objects.order_by("-pk"), required=False, empty_label="All", label="Job")
+    set = NamedChoice(ChatSet.objects.none(), required=False, empty_label="All", label="Chat set")
+    job = NamedChoice(LabelingJob.objects.none(), required=False, empty_label="All", label="Job")
     criterion = NamedChoice(
         Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("dimension__position", "position"),
         required=False,
@@ -47,6 +47,13 @@ class AdjudicationFilterForm(forms.Form):
     topic = NamedChoice(
         Topic.objects.order_by("name"), required=False, empty_label="All", to_field_name="key", label="Topic"
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sets = ChatSet.objects.listed(also=self.data.get("set"))
+        cast(NamedChoice, self.fields["set"]).queryset = sets.order_by("name")
+        jobs = LabelingJob.objects.listed(also=self.data.get("job"))
+        cast(NamedChoice, self.fields["job"]).queryset = jobs.order_by("-pk")
 
     def filters(self) -> Filters:
         """Return the filters; the form must be valid."""

@@ -1,7 +1,7 @@
 """Reads of chats and chat sets, without labels."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 
@@ -15,18 +15,26 @@ AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChatRef:
-    """A chat of an import line."""
+    """A chat of an import line; `sources` hold a chat of this id, 0 where a file brought it, which counts."""
 
     id: int
     message_count: int
+    sources: int = 1
 
 
 def chats_by_external_id(external_ids: Collection[str]) -> dict[str, ChatRef]:
-    """Return the known chats by external id; one query per thousand ids."""
+    """Return the known chats by external id, of several the one from a file; one query per thousand ids."""
     known: dict[str, ChatRef] = {}
+    columns = ("external_id", "source", "pk", "message_count")
     for batch in in_batches(dict.fromkeys(external_ids), AT_ONCE):
-        rows = Chat.objects.filter(external_id__in=batch).values_list("external_id", "pk", "message_count")
-        known.update({external_id: ChatRef(pk, count) for external_id, pk, count in rows})
+        # NB: "" is the first source.
+        for key, source, pk, count in (
+            Chat.objects.filter(external_id__in=batch).order_by("source").values_list(*columns)
+        ):
+            if key not in known:
+                known[key] = ChatRef(pk, count, 0 if source == "" else 1)
+            elif known[key].sources:
+                known[key] = replace(known[key], sources=known[key].sources + 1)
     return known
 
 

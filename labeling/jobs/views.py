@@ -4,16 +4,16 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.access import permission_or_404
 from labeling.jobs.forms import AddRatersForm, JobForm
+from labeling.jobs.queries import jobs as job_queries
 from labeling.jobs.queries.job_page import job_page
-from labeling.jobs.queries.jobs import gold_chats, job_rows, job_size, team_size
+from labeling.jobs.queries.jobs import gold_chats, job_size, team_size
 from labeling.jobs.services import job_close, job_open, job_raters_add, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
@@ -22,17 +22,17 @@ from labeling.people.services.roles import rater_for
 from labeling.rating.services.leases import SkipReason
 from labeling.sets.queries import demo_notices, labellers, set_rows
 
-JOBS_A_PAGE = 50
 MANAGES = permission_or_404("labeling.manage_labeling")
 
 
 @MANAGES
 @require_safe
 def job_list(request: HttpRequest) -> HttpResponse:
-    """All labelling jobs, newest first."""
-    page = Paginator(LabelingJob.objects.order_by("-pk"), JOBS_A_PAGE).get_page(request.GET.get("page"))
-    jobs = job_rows(jobs=LabelingJob.objects.filter(pk__in=[job.pk for job in page]))
-    return render(request, "labeling/jobs/list.html", {"jobs": jobs, "page_obj": page})
+    """List labelling jobs, newest first; the finished ones of sample plans by plan."""
+    found = job_queries.job_list(request.GET)
+    if found is None:
+        raise Http404
+    return render(request, "labeling/jobs/list.html", {"list": found, "page_obj": found.page})
 
 
 @MANAGES

@@ -25,12 +25,13 @@ class DataImportQuerySet(models.QuerySet["DataImport"]):
     def writing_to(self, chat_set: str) -> Self:
         """Return the imports that are at work on the chats of this set."""
         at_work = self.at_work().exclude(state=DataImport.State.CHECKING)
-        return at_work.filter(kind="chats", options__set=chat_set)
+        return at_work.filter(kind__in=DataImport.CHAT_KINDS, options__set=chat_set)
 
 
 class DataImport(models.Model):
     """One file that a lead brings, from its upload to the rows that it became."""
 
+    CHAT_KINDS = ("chats", "langfuse", "otel")
     UNDOING = "undoing"  # the option with the id of who undoes the import, while a worker does it
 
     class State(models.TextChoices):
@@ -69,6 +70,8 @@ class DataImport(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     rung_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # When the file and the examples of its content were deleted.
+    text_deleted_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     undone_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 

@@ -11,6 +11,27 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 
 
+class LabelingJobQuerySet(models.QuerySet["LabelingJob"]):
+    """Filters of labelling jobs."""
+
+    def listed(self, *, also: object = None) -> Self:
+        """Exclude the finished jobs of sample plans, one a night: lists and pickers would be full of them.
+
+        `also` : the id, as number or text, of a job that is kept in any case, such as the chosen one.
+        """
+        to_label = Assignment.objects.filter(job=OuterRef("pk"), state__in=Assignment.UNFINISHED)
+        unfinished = Exists(to_label.exclude(kind=Assignment.Kind.GOLD))
+        waits = ~Q(state=LabelingJob.State.CLOSED) & Q(unfinished)
+        kept = Q(chat_set__in=ChatSet.objects.listed()) | waits
+        if str(also).isdecimal() and len(str(also)) < 19:
+            kept |= Q(pk=int(str(also)))
+        return self.filter(kept)
+
+    def of_plan(self, plan: int) -> Self:
+        """Filter to the jobs that a sample plan has opened."""
+        return self.filter(chat_set__in=ChatSet.objects.of_plan(plan))
+
+
 class LabelingJob(models.Model):
     """A lead's request for labels: raters, criteria, chat set, labels per chat."""
 
@@ -49,6 +70,8 @@ class LabelingJob(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = LabelingJobQuerySet.as_manager()
+
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(overlap__gte=1), name="job_overlap"),
@@ -76,6 +99,9 @@ class Assignment(models.Model):
         LEASED = "leased", "In work"
         SUBMITTED = "submitted", "Submitted"
         SKIPPED = "skipped", "Skipped"
+
+    # A label is still to come.
+    UNFINISHED = (State.OPEN, State.LEASED)
 
     job = models.ForeignKey(LabelingJob, on_delete=models.PROTECT, related_name="assignments")
     # NB: found through assignment_chat_rater.

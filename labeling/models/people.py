@@ -33,6 +33,8 @@ class User(AbstractUser):
             ("manage_labeling", "Can open labelling jobs and adjudicate"),
             ("start_runs", "Can start runs"),
             ("release_prompts", "Can release what the regression gate has tested"),
+            ("send_chats", "Can send chats"),
+            ("read_metrics", "Can read metrics of experiments"),
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:

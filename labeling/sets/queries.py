@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from common.search.registry import Hit, Query, excerpt
@@ -14,6 +15,7 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.models.sampling import SampleDraw, SamplePlan
 from labeling.people.queries.visibility import accounts_with, chats_shown, holdout_chats, reads_holdout
 
 
@@ -32,6 +34,15 @@ class SetRow:
     # Chats on which at least one criterion has labels, and the labelling jobs that are open.
     labelled: int
     open_jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSets:
+    """A sample plan whose sets have a page of their own, and the newest day that it sampled."""
+
+    id: int
+    name: str
+    newest: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +168,19 @@ def _kind_warnings(chat_set: ChatSet) -> dict[ChatSet.Kind, str]:
     }
 
 
-def set_rows(*, user: User | AnonymousUser, set_id: int | None = None) -> list[SetRow]:
-    """List the chat sets by name, or only the one of that id.
+def set_rows(*, user: User | AnonymousUser, sets: QuerySet[ChatSet] | None = None) -> list[SetRow]:
+    """List these chat sets in their order; by default those of lists, by name.
 
     For users who may not see the holdout its labelled chats do not count.
     """
     splits = {split.value: Count("members", filter=Q(members__split=split)) for split in Split}
-    sets = ChatSet.objects.select_related("rubric").annotate(**splits).order_by("name")
-    members = _labelled_chats()
+    if sets is None:
+        sets = ChatSet.objects.listed().order_by("name")
+    own = list(sets.values_list("pk", flat=True))
+    members = _labelled_chats().filter(chat_set__in=own)
     if not reads_holdout(user=user):
         members = members.exclude(chat__in=holdout_chats())
-    jobs = LabelingJob.objects.filter(state=LabelingJob.State.OPEN)
-    if set_id is not None:
-        sets, members, jobs = (
-            sets.filter(pk=set_id),
-            members.filter(chat_set=set_id),
-            jobs.filter(chat_set=set_id),
-        )
+    jobs = LabelingJob.objects.filter(state=LabelingJob.State.OPEN, chat_set__in=own)
     labelled = dict(members.values_list("chat_set").annotate(chats=Count("chat")))
     open_jobs = dict(jobs.order_by().values_list("chat_set").annotate(Count("pk")))
     return [
@@ -187,8 +194,16 @@ def set_rows(*, user: User | AnonymousUser, set_id: int | None = None) -> list[S
             open_jobs=open_jobs.get(row.pk, 0),
             **{split: getattr(row, split) for split in splits},
         )
-        for row in sets
+        for row in sets.select_related("rubric").annotate(**splits)
     ]
+
+
+def plan_sets() -> list[PlanSets]:
+    """List the sample plans that have made chat sets, by name; one query."""
+    draws = SampleDraw.objects.filter(plan=OuterRef("pk"), chat_set__isnull=False).order_by("-day")
+    newest = SamplePlan.objects.annotate(newest=Subquery(draws.values("day")[:1]))
+    plans = newest.filter(newest__isnull=False).order_by("name").values_list("pk", "name", "newest")
+    return [PlanSets(*row) for row in plans]
 
 
 def names_of_sets() -> list[str]:

@@ -13,6 +13,7 @@ from common.problems import InputProblem
 from labeling.jobs.queries.jobs import job_rows
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
+from labeling.models.sampling import SamplePlan
 from labeling.sets.queries import (
     TopicRow,
     chat_jobs,
@@ -22,6 +23,7 @@ from labeling.sets.queries import (
     demo_notices,
     dropped_notices,
     kind_choices,
+    plan_sets,
     set_members,
     set_rows,
     topic_rows,
@@ -30,13 +32,24 @@ from labeling.sets.services import UnconfirmedError, chat_set_kind_change
 from labeling.transfer.queries.exports import LABELLING
 
 CHATS_A_PAGE = 50
+SETS_A_PAGE = 50
 JOBS_SHOWN = 20
 
 
 @permission_or_404("labeling.see_judge")
 def set_list(request: HttpRequest) -> HttpResponse:
-    """All chat sets with their sizes and numbers of labelled chats."""
-    return render(request, "labeling/sets/list.html", {"sets": set_rows(user=request.user)})
+    """All chat sets with their sizes and numbers of labelled chats; those of sample plans by plan."""
+    given = request.GET.get("plan", "")
+    if not given:
+        context = {"sets": set_rows(user=request.user), "plans": plan_sets()}
+        return render(request, "labeling/sets/list.html", context)
+    plan = get_object_or_404(SamplePlan, pk=int(given) if given.isdecimal() and len(given) < 19 else 0)
+    page = Paginator(ChatSet.objects.of_plan(plan.pk).order_by("-pk"), SETS_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    shown = ChatSet.objects.filter(pk__in=[row.pk for row in page]).order_by("-pk")
+    context = {"plan": plan, "sets": set_rows(user=request.user, sets=shown), "page_obj": page}
+    return render(request, "labeling/sets/list.html", context)
 
 
 @permission_or_404("labeling.see_judge")

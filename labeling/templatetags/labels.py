@@ -42,6 +42,10 @@ STATUSES = {  # css class and words; criteria, prompts, runs, jobs, tests use th
     "tested": ("on", "Tested"),
     "released": ("aligned", "Released"),
     "retired": ("dir", "Retired"),
+    # sample plans and their nights
+    "active": ("on", "Active"),
+    "empty": ("dir", "No chats"),
+    "refused": ("not", "Not started"),
 }
 ROLES = {
     "user": ("cust", "Customer"),

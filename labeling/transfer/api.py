@@ -57,20 +57,31 @@ class SetOutput(serializers.Serializer[SetRow]):
 
 
 class SetsOutput(serializers.Serializer[Any]):
-    """Every chat set."""
+    """Chat sets."""
 
     sets = SetOutput(many=True)
+
+
+class SetQuery(QueryInput):
+    """Which chat sets."""
+
+    plan = serializers.IntegerField(
+        required=False, min_value=1, help_text="Id of a sample plan: the sets that it made, newest first."
+    )
 
 
 class SetList(ApiView):
     """The chat sets."""
 
     permission_classes = [ManagesLabeling]
+    query_classes = {"GET": SetQuery}
 
     @extend_schema(operation_id="sets", responses={200: SetsOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
-        """Every chat set by name, with the id that other addresses use."""
-        return Response(SetsOutput({"sets": set_rows(user=request.user)}).data)
+        """Every chat set by name, with the id that other addresses use; those of sample plans by `plan`."""
+        plan = self.query.get("plan")
+        sets = ChatSet.objects.of_plan(plan).order_by("-pk") if plan else None
+        return Response(SetsOutput({"sets": set_rows(user=request.user, sets=sets)}).data)
 
 
 class KindInput(serializers.Serializer[Any]):
@@ -112,7 +123,8 @@ class SetApi(ApiView):
 
 
 def _set_row(set_id: int, request: Request) -> SetRow:
-    return found_or_404(next(iter(set_rows(user=request.user, set_id=set_id)), None))
+    own = ChatSet.objects.filter(pk=set_id)
+    return found_or_404(next(iter(set_rows(user=request.user, sets=own)), None))
 
 
 class LabelQuery(QueryInput):

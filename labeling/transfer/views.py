@@ -136,7 +136,7 @@ def import_detail(request: HttpRequest, import_id: int) -> HttpResponse:
         "row": row,
         "kind": kind,
         "step": step,
-        "steps": list(enumerate(STEPS, 1)),
+        "steps": list(enumerate(STEPS if kind.has_columns else (STEPS[0], "Chat set", *STEPS[2:]), 1)),
         "format": FORMATS[row.source["format"]],
         "delimiter": DELIMITERS.get(row.source["delimiter"], ""),
         "place": PLACES[row.source["format"]],

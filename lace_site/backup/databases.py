@@ -4,12 +4,13 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from django.db import connection, transaction
+from django.db.migrations.autodetector import MigrationAutodetector
 from psycopg.conninfo import make_conninfo
 
 from common.problems import InputProblem, OutsideFailure
@@ -39,6 +40,18 @@ class Copier(Protocol):
 def current_copier() -> Copier:
     """Return the copier for the database in the settings."""
     return SqliteCopier() if connection.vendor == "sqlite" else PostgresCopier()
+
+
+def newest_migrations(applied: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the newest migration of each app; `applied` are apps and names, the last applied last.
+
+    An update notes a squashed migration after all others, but it may end before them.
+
+    >>> newest_migrations([("one", "0007_last"), ("one", "0001_squashed_0005_five")])
+    {'one': '0007_last'}
+    """
+    number = MigrationAutodetector.parse_number
+    return dict(sorted(applied, key=lambda one: number(one[1]) or 0))
 
 
 class SqliteCopier:
@@ -99,7 +112,7 @@ def _sound(copy: sqlite3.Connection) -> Content:
             raise sqlite3.DatabaseError(f"{check}: {wrong[0]}")
     tables = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
     rows = {name: copy.execute(_count(name)).fetchone()[0] for (name,) in sorted(tables)}
-    return Content(rows, dict(copy.execute(_MIGRATIONS).fetchall()))
+    return Content(rows, newest_migrations(copy.execute(_MIGRATIONS).fetchall()))
 
 
 class PostgresCopier:
@@ -141,7 +154,7 @@ class PostgresCopier:
             cursor.execute(_count(name))
             rows[name] = 0 if name == SESSIONS else cursor.fetchone()[0]
         cursor.execute(_MIGRATIONS)
-        return Content(rows, dict(cursor.fetchall()))
+        return Content(rows, newest_migrations(cursor.fetchall()))
 
     def _run(self, program: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs on this database; the password is not on its command line."""

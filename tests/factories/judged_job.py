@@ -4,6 +4,7 @@ import hashlib
 
 from django.utils import timezone
 
+from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run, RunChat, Verdict
 from tests.factories.labelling_job import Desk
@@ -48,4 +49,5 @@ def judge_desk(
         for chat in desk.chats
         for criterion in desk.criteria
     )
+    days_recount(run.pk)
     return run

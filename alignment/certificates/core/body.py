@@ -17,7 +17,7 @@ SPLITS = {
 }
 OTHER_TEXT = "labels and judge answer different versions of the question"
 TODAY = "in today's report"
-NO_CAUSE = "the settings of the default profile have changed"
+DEFAULT = "the default profile"
 # Parts of a configuration that only an upgrade of the workbench changes.
 UPGRADES = {
     "templates": "an upgrade changed the fixed texts of the judge's prompts",
@@ -151,7 +151,7 @@ def figures(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str]:
+def differences(pinned: Mapping[str, Any], today: Mapping[str, Any], *, profile: str = DEFAULT) -> list[str]:
     """Return how today's configuration differs from a certified one, one line for each cause.
 
     Changed questions are checked elsewhere, because judges without a configuration have them, too.
@@ -159,6 +159,7 @@ def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str
     Parameters
     ----------
     pinned, today : configurations as judges are fingerprinted by, over the same criteria.
+    profile : what to call the profile that makes today's.
 
     Examples
     --------
@@ -168,14 +169,14 @@ def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str
     ['the model of the default profile has changed: model']
     """
     models = [name for name in MODELS if pinned.get(name) != today.get(name)]
-    causes = [f"the model of the default profile has changed: {', '.join(models)}"] if models else []
+    causes = [f"the model of {profile} has changed: {', '.join(models)}"] if models else []
     causes += [cause for name, cause in UPGRADES.items() if pinned.get(name) != today.get(name)]
     causes += _texts(_entries(pinned), _entries(today))
     before, after = dict(pinned.get("knowledge", {})), dict(today.get("knowledge", {}))
     if before.pop("snapshot", "") != after.pop("snapshot", ""):
         causes.append("the judge's knowledge articles have changed")
     if before != after or (not models and _settings(pinned) != _settings(today)):
-        causes.append(NO_CAUSE)
+        causes.append(f"the settings of {profile} have changed")
     return causes
 
 

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from alignment.certificates.core.body import certified, differences, other_tier
+from alignment.certificates.core.body import DEFAULT, certified, differences, other_tier
 from alignment.certificates.core.signatures import verifies
+from alignment.certificates.queries.drifts import judge_drifts
 from alignment.certificates.queries.todays_report import changed_reports
 from alignment.comparison.core.disclosure_limit import MINIMUM_HOLDOUT_CHATS
 from alignment.comparison.queries.disclosure import holdout_counts
@@ -18,12 +19,14 @@ from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.queries.configs import judge_configs, judge_endpoint
-from evaluation.judges.queries.profiles import default_profile, profile_choice
-from evaluation.models.judges import Judge
+from evaluation.judges.queries.profiles import profile_choice
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.nightly import NightlyJudge
 from evaluation.prompts.queries.definitions import notices_of, older_prompts
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.models.sampling import SamplePlan
 
 NOTHING_CERTIFIED = "it certifies no criterion for production use"
 NO_DEFAULT = "there is no default profile, so the current judge is unknown"
@@ -109,7 +112,11 @@ def certificate_states(
     """
     now = timezone.now()
     changed = judge_changes([(row.judge, row.body) for row in rows])
-    states = {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
+    drifted = judge_drifts(rows)
+    states = {
+        row.pk: _state(row, now, [*drifted[row.pk], *causes])
+        for row, causes in zip(rows, changed, strict=True)
+    }
     valid = {row.pk: row for row in rows if today and states[row.pk].holds}
     for pk, report in changed_reports(valid.values()).items():
         lost = report.lost(valid[pk].body, figures=figures)
@@ -200,21 +207,44 @@ def _rubric_changes(
 def _recipe_changes(
     rows: Sequence[tuple[Judge, Mapping[str, Any]]], criteria: Mapping[str, Criterion]
 ) -> dict[tuple[int, tuple[str, ...]], list[str]]:
-    """Return what differs in the default profile today, by judge and criteria."""
+    """Return what differs in the profiles in use today, by judge and criteria.
+
+    A judge is in use if one of them makes it: the default profile, or that of an active sample plan. Else the
+    changes are those of its own profile, where that is in use, and of the default profile otherwise.
+    """
     judges = {(judge.pk, _keys(body)): judge for judge, body in rows}
     if not judges:
         return {}
+    found: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    for profile in profiles_in_use():
+        others = {key: judge for key, judge in judges.items() if found.get(key) != []}
+        for key, causes in (_profile_changes(profile, others, criteria) if others else {}).items():
+            if not causes or key not in found or others[key].profile_id == profile.pk:
+                found[key] = causes
+    return found or {key: [NO_DEFAULT] for key in judges}
+
+
+def profiles_in_use() -> QuerySet[JudgeProfile]:
+    """Return the default profile, then those of active sample plans."""
+    active = NightlyJudge.objects.filter(plan__state=SamplePlan.State.ACTIVE)
+    used = Q(is_default=True) | Q(pk__in=active.values("profile"))
+    return JudgeProfile.objects.filter(used).order_by("-is_default", "name")
+
+
+def _profile_changes(
+    profile: JudgeProfile,
+    judges: Mapping[tuple[int, tuple[str, ...]], Judge],
+    criteria: Mapping[str, Criterion],
+) -> dict[tuple[int, tuple[str, ...]], list[str]]:
     try:
-        profile = default_profile()
-        if profile is None:
-            return {key: [NO_DEFAULT] for key in judges}
         choice = profile_choice(profile)
         endpoint = judge_endpoint(choice)
     except (InputProblem, FieldProblem) as problem:
         return {key: [f"the current judge is unknown: {problem}"] for key in judges}
     scopes = [[row for key, row in criteria.items() if key in keys] for _, keys in judges]
+    name = DEFAULT if profile.is_default else f"the profile {profile.name}"
     today = judge_configs(choice=choice, scopes=scopes, endpoint=endpoint)
     return {
-        key: [NO_PROMPT] if config is None else differences(judge.config, config)
+        key: [NO_PROMPT] if config is None else differences(judge.config, config, profile=name)
         for (key, judge), config in zip(judges.items(), today, strict=True)
     }

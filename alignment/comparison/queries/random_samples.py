@@ -46,7 +46,7 @@ def equal_chance_samples(scope: Scope) -> list[RandomSample]:
 
 def _is_fair(sampling: Mapping[str, Any]) -> bool:
     of_part = sampling["topics"] or any(sampling.get(f"run_{name}") for name in PART)
-    return not of_part and all(row["drawn"] for row in sampling["strata"])
+    return not of_part and all(row["probability"] for row in sampling["strata"])
 
 
 def random_sample_sizes(scope: Scope, samples: Sequence[RandomSample]) -> dict[int, int]:

@@ -126,7 +126,8 @@ def run_filters(
     choice: RunChoice, *, shown: Run | None, chat_set: ChatSet | None, offered: RunOptions
 ) -> list[dict[str, Any]]:
     """Selects of set, engine, version and run, for the report of a run or of a set; one query."""
-    sets = ChatSet.objects.order_by("name").values_list("pk", "name")
+    shown_set = chat_set.pk if chat_set else choice.set_id
+    sets = ChatSet.objects.listed(also=shown_set).order_by("name").values_list("pk", "name")
     by_engine = RunChoice(engine=choice.engine)
     versions = [offered.version(run) for run in offered.runs if by_engine.fits(run, offered.versions)]
     fitting = [run for run in offered.runs if choice.fits(run, offered.versions) or run == shown]

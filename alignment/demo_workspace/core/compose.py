@@ -110,34 +110,61 @@ def chats_composed(scenes: Scenes, *, first_day: datetime, count: int | None = N
     return list(chats.values())
 
 
-def _chat(number: int, scenes: Scenes, dice: Dice, first_day: datetime) -> ComposedChat:
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What customer, bot and tools said, as (role, text), with its truth and the deciding messages."""
+
+    messages: Sequence[tuple[str, str]]
+    truth: Truth
+    evidence: Mapping[str, int]
+
+    @property
+    def title(self) -> str:
+        """The beginning of what the customer wants."""
+        opening = next(text for role, text in self.messages if role == "user")
+        return opening if len(opening) <= 60 else f"{opening[:57].rsplit(' ', 1)[0]} …"
+
+
+def conversation(scenes: Scenes, dice: Dice, *, topic: Topic | None) -> Conversation:
+    """Return a conversation about a topic; None is smalltalk."""
     draft = _Draft(scenes, dice)
-    smalltalk = dice.chance(scenes.mix["smalltalk"])
-    if smalltalk:
+    if topic is None:
         draft.smalltalk()
-        topic = "smalltalk"
     else:
-        topic = dice.draw("topic", [one.key for one in scenes.topics])
-        draft.conversation(next(one for one in scenes.topics if one.key == topic))
+        draft.conversation(topic)
+    return Conversation(draft.messages, draft.truth, draft.evidence)
+
+
+def pauses(messages: Sequence[tuple[str, str]], dice: Dice) -> Iterator[int]:
+    """Yield the seconds from the beginning of a chat to each of its messages."""
+    seconds = 0
+    for role, _ in messages:
+        yield seconds
+        seconds += dice.number(3, 9) if role == "user" else dice.number(15, 80)
+
+
+def _chat(number: int, scenes: Scenes, dice: Dice, first_day: datetime) -> ComposedChat:
+    found = None
+    if not dice.chance(scenes.mix["smalltalk"]):
+        key = dice.draw("topic", [one.key for one in scenes.topics])
+        found = next(one for one in scenes.topics if one.key == key)
+    talk = conversation(scenes, dice, topic=found)
     started = first_day + timedelta(minutes=50 * number + dice.number(0, 40))
-    opening = next(text for role, text in draft.messages if role == "user")
+    split = dice.weighted(scenes.mix["splits"])
+    times = (started + timedelta(seconds=pause) for pause in pauses(talk.messages, dice))
     return ComposedChat(
         id=f"bw-{number:04d}",
-        topic=topic,
-        split=dice.weighted(scenes.mix["splits"]),
-        title=opening if len(opening) <= 60 else f"{opening[:57].rsplit(' ', 1)[0]} …",
+        topic=found.key if found else "smalltalk",
+        split=split,
+        title=talk.title,
         started_at=started,
-        messages=list(_timed(draft.messages, started, dice)),
-        truth=draft.truth,
-        evidence=draft.evidence,
+        messages=[
+            {"role": role, "content": text, "created_at": at.isoformat()}
+            for (role, text), at in zip(talk.messages, times, strict=True)
+        ],
+        truth=talk.truth,
+        evidence=talk.evidence,
     )
-
-
-def _timed(messages: Sequence[tuple[str, str]], started: datetime, dice: Dice) -> Iterator[dict[str, str]]:
-    moment = started
-    for role, text in messages:
-        yield {"role": role, "content": text, "created_at": moment.isoformat()}
-        moment += timedelta(seconds=dice.number(3, 9) if role == "user" else dice.number(15, 80))
 
 
 @dataclass(slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
-from alignment.demo_workspace.core.compose import ComposedChat, passes_when
+from alignment.demo_workspace.core.compose import ComposedChat, Truth, passes_when
 from alignment.demo_workspace.core.scenes import Dice
 
 # Chats that a rater labels in a sitting, and the pause until the next one.
@@ -31,6 +31,17 @@ class InventedRater:
     def error(self, criterion: str, kind: str) -> float:
         """Return the chance of an error of a kind: miss, alarm or not_applicable."""
         return float(self.criteria.get(criterion, {}).get(kind, self.rates[kind]))
+
+
+class InventedChat(Protocol):
+    """A chat whose truth is known."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def truth(self) -> Truth: ...
+    @property
+    def evidence(self) -> Mapping[str, int]: ...
 
 
 def raters_read(settings: Mapping[str, Any]) -> list[InventedRater]:
@@ -69,7 +80,7 @@ def labels_composed(
             moment = clocks[rater.name]
             for key in chat.truth:
                 moment += timedelta(seconds=max(2, dice.number(rater.seconds // 2, rater.seconds * 3 // 2)))
-                yield _label(chat, key, rater, dice, settings, moment)
+                yield label_line(chat, key, rater, dice, settings, moment)
             done[rater.name] += 1
             pause = timedelta(seconds=20) if done[rater.name] % SITTING else PAUSE
             clocks[rater.name] = moment + pause
@@ -87,14 +98,15 @@ def _team(raters: Sequence[InventedRater], several: Mapping[str, float], dice: D
     return [raters[(start + step * n) % len(raters)] for n in range(wanted)]
 
 
-def _label(
-    chat: ComposedChat,
+def label_line(
+    chat: InventedChat,
     key: str,
     rater: InventedRater,
     dice: Dice,
     settings: Mapping[str, Any],
     moment: datetime,
 ) -> dict[str, Any]:
+    """Return a rater's label on a chat, as a line of `labels.jsonl`: the truth, or one of their errors."""
     value = _answer(chat.truth[key], key, rater, dice)
     line: dict[str, Any] = {
         "chat_id": chat.id,

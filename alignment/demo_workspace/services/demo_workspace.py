@@ -55,7 +55,7 @@ NO_DEMO = (
     "(DATABASE_URL=sqlite:///var/demo.sqlite3)"
 )
 # When the labels in the files were written, and how many days ago the demo's history says so.
-WRITTEN, BEGAN = date(2026, 11, 21), 45
+WRITTEN, BEGAN = date(2026, 11, 21), 105
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)")
 
 

@@ -9,7 +9,9 @@ from django.db import transaction
 
 from alignment.certificates.services.certificates import certificate_issue
 from alignment.comparison.queries.scope import Scope
+from alignment.demo_workspace.queries import DemoAnswers, demo_answers
 from alignment.demo_workspace.services.demo_workspace import DEMO
+from alignment.demo_workspace.services.simulated_runs import Memory, run_simulate
 from alignment.demo_workspace.services.team import SUPPORT
 from alignment.misalignments.services import Triage, misalignment_triage
 from alignment.misalignments.worker import misalignments_refresh
@@ -33,7 +35,6 @@ from evaluation.models.runs import FINISHED, ON_WORKER, Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runs.services.runs import RunChoice, run_start
-from evaluation.runs.worker.execute import run_execute
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -47,8 +48,9 @@ COMPARED = (
 REVISED = ("contextual_relevancy", "stated_wrong_fact")
 # The embedded model judges this much live, in the worker.
 LIVE, LIVE_CHATS = ("customer_left_dissatisfied", "polite_professional"), 4
-IN_FLIGHT = 256
 _SILENCE = "- **Silence:**"
+# Most prompts of a run are those of an earlier one.
+_MEMORY: Memory = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +66,32 @@ def run_ensure(
     *,
     chat_set: ChatSet,
     by: User,
-    engine: EngineName = "direct",
+    judge: JudgeSpec | None = None,
     criteria: Sequence[str] = (),
     limit: int | None = None,
+    anew: DemoAnswers | None = None,
 ) -> Run:
-    """Run the simulated judge over a set, once under this name, and store what readers would wait for."""
+    """Run the simulated judge over a set, once under this name.
+
+    With `anew` every question is asked anew, and this is what the judge answers now.
+    """
     key = _hash(name)
     run = Run.objects.filter(source_hash=key).first() or run_start(
         chat_set=chat_set,
-        judge=JudgeSpec(engine),
-        run=RunChoice(criteria=criteria, limit=limit, source_hash=key, options={"demo": True}),
+        judge=judge or JudgeSpec("direct"),
+        run=RunChoice(
+            criteria=criteria,
+            limit=limit,
+            replicate=int(anew is not None),
+            source_hash=key,
+            options={"demo": True},
+        ),
         endpoint=current_endpoint(),
         by=by,
     )
-    if run.state not in FINISHED:
+    if run.state not in FINISHED and anew is not None:
+        run_simulate(run, answers=anew)
+    elif run.state not in FINISHED:
         _execute(run)
     return run
 
@@ -96,9 +110,7 @@ def report_ensure(run: Run) -> None:
 
 def league_ensure(by: User) -> None:
     """Run three engines over a small set of dev chats."""
-    chat_set, created = ChatSet.objects.get_or_create(
-        name=LEAGUE, defaults={"kind": ChatSet.Kind.SAMPLE, "rubric": support_set().rubric}
-    )
+    chat_set, created = ChatSet.objects.get_or_create(name=LEAGUE, defaults={"rubric": support_set().rubric})
     if created:
         members = support_set().members.filter(split=Split.DEV).order_by("position")[:LEAGUE_CHATS]
         ChatSetMember.objects.bulk_create(
@@ -107,7 +119,7 @@ def league_ensure(by: User) -> None:
         )
     engines: tuple[EngineName, ...] = ("direct", "reflection", "debate")
     for engine in engines:
-        run_ensure(f"league {engine}", chat_set=chat_set, by=by, engine=engine, criteria=COMPARED)
+        run_ensure(f"league {engine}", chat_set=chat_set, by=by, judge=JudgeSpec(engine), criteria=COMPARED)
 
 
 # ---------- revisions ----------
@@ -220,7 +232,7 @@ def live_run_ensure(*, by: User) -> Run:
 
 
 def _execute(run: Run) -> None:
-    run_execute(run, on_unit=lambda failed: None, max_in_flight=IN_FLIGHT)
+    run_simulate(run, answers=demo_answers(), memory=_MEMORY)
 
 
 def _hash(name: str) -> str:

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.db import transaction
-from django.db.models import Max, Min, OuterRef, Subquery
+from django.db.models import F, Max, Min, OuterRef, Subquery
+from django.utils import timezone
 
 from alignment.demo_workspace.core.compose import ComposedChat, Truth, passes_when
 from alignment.demo_workspace.core.raters import InventedRater, labels_composed, raters_read
@@ -19,7 +20,7 @@ from alignment.demo_workspace.services.demo_workspace import DEMO, jsonl, moved,
 from labeling.adjudication.services import adjudication_decide, adjudications_import
 from labeling.chats.services.chats import chats_import
 from labeling.jobs.services import job_close, job_open, job_start
-from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
@@ -72,14 +73,23 @@ def team(*, first_day: datetime, count: int | None) -> Team:
     return Team(chats, raters_read(settings), settings, first_day)
 
 
+def topics_name() -> None:
+    """Give the topics that were new in a file a name to read."""
+    topics = list(Topic.objects.filter(name=F("key")))
+    for topic in topics:
+        topic.name = topic.key.replace("_", " ").capitalize()
+    Topic.objects.bulk_update(topics, ["name"])
+
+
 @transaction.atomic
 def chats_ensure(team: Team) -> ChatSet:
-    """Import the composed chats, in one set with the hand-written ones."""
+    """Import the composed chats, in one set with the hand-written ones, and name their topics."""
     about: dict[str, Any] = {"set_name": SUPPORT, "rubric_name": rubric_name(), "origin": Chat.Origin.DEMO}
     with moved(DEMO / "chats.jsonl", team.first_day) as path:
         chats_import(path=path, **about)
     with jsonl([chat.as_line() for chat in team.chats], name="support_chats.jsonl") as path:
         chats_import(path=path, **about)
+    topics_name()
     return ChatSet.objects.select_related("rubric").get(name=SUPPORT)
 
 
@@ -128,10 +138,10 @@ def jobs_ensure(team: Team, *, lead: User) -> None:
         by=lead,
     )
     first = cast(LabelingJob, job.calibration)
-    _submit(first, people)
+    slots_submit(first, people)
     job_start(job=job, by=lead)
     job_close(job=first, by=lead)
-    _submit(job, people)
+    slots_submit(job, people)
     _skip(job, team)
 
 
@@ -154,7 +164,7 @@ def _sets(team: Team) -> dict[str, ChatSet]:
     return sets
 
 
-def _submit(job: LabelingJob, people: Iterable[Rater]) -> None:
+def slots_submit(job: LabelingJob, people: Iterable[Rater]) -> None:
     """Turn the job's open slots into finished ones of the raters who labelled, with their times."""
     opened = job.assignments.filter(state=Assignment.State.OPEN).order_by("position", "slot")
     first = {row.chat_id: row for row in reversed(opened)}
@@ -202,21 +212,31 @@ def _skip(job: LabelingJob, team: Team) -> None:
 
 
 @transaction.atomic
-def decisions_ensure(team: Team, *, lead: User, second: bool = False) -> None:
-    """Let the lead decide most of what raters left open; the `second` time, revise a few decisions."""
-    settings, dice, truth = team.settings["decisions"], Dice(team.settings["seed"]), team.truth
-    if second:
-        rows = Adjudication.objects.filter(by=lead, replaced_at=None).select_related("chat", "criterion")
-        for row in rows.order_by("pk")[:REVISED]:
-            _decide(row.chat, row.criterion, not row.value, settings["revised"], lead, seen=row.pk)
-        return
+def decisions_ensure(team: Team, *, lead: User) -> None:
+    """Let the lead decide most of what raters left open."""
+    dice = Dice(team.settings["seed"])
     waiting = Consensus.objects.filter(state=Consensus.State.UNRESOLVED, chat__external_id__startswith="bw-")
     for item in waiting.select_related("chat", "criterion").order_by("pk"):
-        value = truth[item.chat.external_id][item.criterion.key]
-        if dice.chance(WAITING_SHARE):
-            continue
-        kind = "na" if value is None else "fine" if value == passes_when(item.criterion.key) else "fault"
-        _decide(item.chat, item.criterion, value, dice.draw(kind, settings[kind]), lead, seen=None)
+        if not dice.chance(WAITING_SHARE):
+            _decide_truly(item, team, dice, lead)
+
+
+@transaction.atomic
+def decisions_finish(team: Team, *, lead: User) -> None:
+    """Let the lead revise a few decisions, and decide what had waited."""
+    rows = Adjudication.objects.filter(by=lead, replaced_at=None).select_related("chat", "criterion")
+    for row in rows.order_by("pk")[:REVISED]:
+        reason = team.settings["decisions"]["revised"]
+        _decide(row.chat, row.criterion, not row.value, reason, lead, seen=row.pk)
+    dice, waiting = Dice(team.settings["seed"]), Consensus.objects.filter(state=Consensus.State.UNRESOLVED)
+    for item in waiting.select_related("chat", "criterion").order_by("pk"):
+        _decide_truly(item, team, dice, lead)
+
+
+def _decide_truly(item: Consensus, team: Team, dice: Dice, lead: User) -> None:
+    settings, value = team.settings["decisions"], team.truth[item.chat.external_id][item.criterion.key]
+    kind = "na" if value is None else "fine" if value == passes_when(item.criterion.key) else "fault"
+    _decide(item.chat, item.criterion, value, dice.draw(kind, settings[kind]), lead, seen=None)
 
 
 def _decide(
@@ -236,7 +256,7 @@ def notes_ensure(team: Team, *, lead: User) -> None:
         found = label.select_related("rater", "chat").order_by("pk")[10 + number]
         settled: dict[str, Any] = {}
         if number < NOTES_SETTLED:
-            settled = {"settled_by": lead, "settled_at": found.given_at + timedelta(days=2)}
+            settled = {"settled_by": lead, "settled_at": timezone.now() + timedelta(hours=20 + number)}
         RaterNote.objects.get_or_create(
             rater=found.rater,
             client_id=uuid.uuid5(_NAMESPACE, f"{SUPPORT} note {number}"),

@@ -9,7 +9,7 @@ from alignment.comparison.queries.requested_scope import visible_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.session_scores.queries import COLUMNS, ScoredRun, listed_members
 from common.jsonl import in_batches, iso
-from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
+from evaluation.models.runs import ANCHORS, FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
@@ -17,7 +17,9 @@ from labeling.people.queries.visibility import chats_shown
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
-CHAT_COLUMNS = ("id", "topic", "split", "started_at", "experiment", "variant", "cluster", "metadata")
+CHAT_COLUMNS = (
+    *("id", "topic", "split", "started_at", "experiment", "variant", "unit_id", "cluster", "metadata"),
+)
 MESSAGE_COLUMNS = (*CHAT_COLUMNS, "n", "role", "content", "created_at")
 SCORE_COLUMNS = ("chat_id", "judge", *COLUMNS[1:])
 
@@ -47,9 +49,8 @@ def _chat_line(chat: Chat, split: str) -> Line:
         {name: message[name] for name in ("role", "content", "created_at") if name in message}
         for message in chat.messages
     ]
-    return line | filled(
-        experiment=chat.experiment, variant=chat.variant, cluster=chat.cluster, metadata=chat.metadata
-    )
+    names = ("experiment", "variant", "unit_id", "cluster", "metadata")
+    return line | filled(**{name: getattr(chat, name) for name in names})
 
 
 def message_lines(chats: Iterable[Line]) -> Iterator[Line]:
@@ -71,7 +72,7 @@ def members_for(exported: ExportRun, user: User | None) -> QuerySet[RunChat] | N
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
     """The newest finished run of each judge over the set, and the older runs, which are excluded."""
     finished = Run.objects.filter(chat_set=chat_set, state__in=FINISHED)
-    finished = finished.exclude(purpose=Run.Purpose.TRY)
+    finished = finished.exclude(purpose__in=(Run.Purpose.TRY, ANCHORS))
     newest: dict[int, Run] = {}
     older: list[Run] = []
     for run in finished.select_related("judge").order_by("-id"):

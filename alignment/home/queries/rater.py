@@ -65,8 +65,8 @@ def rater_home(*, user: User) -> RaterHome:
     """Return a rater's home, in a constant number of queries."""
     rater = Rater.objects.filter(user=user).first()
     if rater is None:  # the queue creates it
-        jobs = LabelingJob.objects.filter(group__user=user, state=LabelingJob.State.OPEN)
-        return RaterHome(Queue((), ()), (), (), None, waiting=jobs.distinct().count())
+        offered = LabelingJob.objects.filter(group__user=user, state=LabelingJob.State.OPEN)
+        return RaterHome(Queue((), ()), (), (), None, waiting=offered.distinct().count())
     jobs = open_jobs(rater_id=rater.pk)
     return RaterHome(
         queue=queue_for(rater=rater),

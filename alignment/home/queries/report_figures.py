@@ -17,6 +17,7 @@ from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, Interval
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import EVALUATIONS, FINISHED, Run
+from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
 Key = tuple[int, str]  # criterion id, content hash of the prompt
@@ -59,7 +60,10 @@ def _with_report(judges: Iterable[int]) -> list[Run]:
     Newest first; runs over part of a set come last.
     """
     ended = Run.objects.filter(
-        judge__in=list(judges), chat_set__isnull=False, state__in=FINISHED, purpose__in=EVALUATIONS
+        judge__in=list(judges),
+        chat_set__in=ChatSet.objects.listed(),  # a night's few labels say little of the judge
+        state__in=FINISHED,
+        purpose__in=EVALUATIONS,
     )
     rows = ended.select_related("chat_set").only("judge", "options", "chat_set__name")
     subjects = {_subject(run): run for run in rows if not run.options.get("split")}

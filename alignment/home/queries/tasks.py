@@ -8,6 +8,7 @@ from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.alerts.queries.alerts import alert_rows, open_alerts
 from alignment.certificates.queries.certificates import certificate_states, certificate_whole
 from alignment.certificates.queries.page import title
 from alignment.home.core import days_in_words
@@ -62,7 +63,7 @@ def lead_tasks(rows: Sequence[GlanceRow], *, user: User) -> list[Task]:
     tasks: list[Task] = []
     if user.has_perm("labeling.see_judge"):
         asked = _release_requests()
-        tasks += [*_paused_runs(), *asked, *_gate_results(rows)]
+        tasks += [*_alerts(user), *_paused_runs(), *asked, *_gate_results(rows)]
     tasks += _adjudications(user)
     if user.has_perm("labeling.see_judge"):
         tasks += [*_disagreements(user), *_missing_labels(rows), *_certificates()]
@@ -72,6 +73,29 @@ def lead_tasks(rows: Sequence[GlanceRow], *, user: User) -> list[Task]:
 def _few(tasks: Sequence[Task], whole: Callable[[], Task]) -> list[Task]:
     """Return a line each, or one line for all where there are many."""
     return list(tasks) if len(tasks) <= ONE_BY_ONE else [whole()]
+
+
+def _alerts(user: User) -> list[Task]:
+    rows = alert_rows(list(open_alerts()), user=user)
+    tasks = [
+        Task(
+            "Alert",
+            row.about,
+            f"{row.words[:1].lower()}{row.words[1:]}.",
+            "Open alert",
+            reverse("alerts:detail", args=[row.alert.pk]),
+            row.alert.raised_at,
+            row.detail,
+        )
+        for row in rows
+    ]
+    newest = rows[0].alert.raised_at if rows else None
+    return _few(
+        tasks,
+        lambda: Task(
+            "Alerts", f"{len(rows)} alerts", "are open.", "Open alerts", reverse("alerts:list"), newest
+        ),
+    )
 
 
 def _paused_runs() -> list[Task]:

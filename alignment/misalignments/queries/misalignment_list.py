@@ -322,7 +322,7 @@ def filter_rows(shown: QuerySet[Misalignment], only: MisalignmentFilter) -> list
     criteria = Criterion.objects.filter(Exists(shown.filter(criterion=OuterRef("pk")))).order_by("key")
     owners = User.objects.filter(Exists(shown.filter(owner=OuterRef("pk")))).order_by("username")
     names = [user.get_username() for user in owners]
-    sets = ChatSet.objects.filter(pk__in=runs).order_by("name")
+    sets = ChatSet.objects.listed(also=only.chat_set).filter(pk__in=runs).order_by("name")
     return [
         chosen_filter("criterion", only.criterion, [(row.key, row.name) for row in criteria]),
         chosen_filter("cause", only.cause, [(UNTRIAGED, "None yet"), *Misalignment.Cause.choices]),

@@ -37,7 +37,7 @@ from alignment.statistics.estimates import Estimate
 from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
-from labeling.models.chats import Split
+from labeling.models.chats import ChatSet, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -229,7 +229,10 @@ def _newest_runs(judged: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int,
     for judge, criterion, content, _ in judged:
         contents.setdefault(judge, []).append((criterion, content))
     rows = Run.objects.filter(
-        judge__in=list(contents), chat_set__isnull=False, state__in=FINISHED, purpose__in=MEASURING
+        judge__in=list(contents),
+        chat_set__in=ChatSet.objects.listed(),  # not a night's sample: one more every day, with few labels
+        state__in=FINISHED,
+        purpose__in=MEASURING,
     ).values_list("pk", "judge_id", "chat_set_id", "options")
     ordered = sorted(rows, key=lambda row: (row[3].get("limit") is None, row[0]), reverse=True)
     chosen: dict[tuple[int, str, int, str], int] = {}

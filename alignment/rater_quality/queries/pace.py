@@ -87,8 +87,8 @@ def _criteria_of(jobs: Collection[int]) -> dict[int, int]:
     """Count the questions by job, without retired criteria."""
     active = Q(criteria__state=Criterion.State.ACTIVE)
     rows = LabelingJob.objects.filter(pk__in=jobs).order_by()
-    rows = rows.annotate(questions=Count("criteria", filter=active))
-    return dict(rows.values_list("pk", "questions"))
+    counted = rows.annotate(questions=Count("criteria", filter=active))
+    return dict(counted.values_list("pk", "questions"))
 
 
 def _readable(chats: Collection[int]) -> dict[int, int]:

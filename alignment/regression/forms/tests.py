@@ -87,7 +87,8 @@ class StartForm(forms.Form):
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         counts = {name: Count("members", filter=Q(members__split=name)) for name in Split.values}
-        sets = ChatSet.objects.select_related("rubric").annotate(**counts)
+        chosen = self.data.get("set") or self.initial.get("set")
+        sets = ChatSet.objects.listed(also=chosen).select_related("rubric").annotate(**counts)
         cast(SetChoice, self.fields["set"]).queryset = sets.order_by("name")
         policies = Policy.objects.filter(kind=Policy.Kind.GATE).order_by("-id")
         others = by.has_perm("labeling.release_prompts")

@@ -127,7 +127,9 @@ def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
         tests = RegressionTest.objects.filter(candidate__criterion=criterion)
         if (newest := tests.select_related("chat_set").order_by("-id").first()) is not None:
             return newest.chat_set
-    sets = ChatSet.objects.filter(rubric=criterion.rubric_id) if criterion else ChatSet.objects.all()
+    sets = ChatSet.objects.listed()
+    if criterion is not None:
+        sets = sets.filter(rubric=criterion.rubric_id)
     return sets.annotate(chats=Count("members")).order_by("-chats", "pk").first()
 
 

@@ -18,7 +18,6 @@ from alignment.models.reports import Report
 from alignment.reports.core import Pair, disagreement_places
 from evaluation.models.runs import RunChat, Verdict
 from evaluation.prompts.queries.versions import newest_versions
-from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
@@ -223,8 +222,9 @@ def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -
 def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
     """Return the rows of one page of a list; `query` is added to each chat's address."""
     chat_ids = {pair.chat_id for pair in pairs}
-    chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
-    splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
+    members = scope.members.filter(chat__external_id__in=chat_ids).select_related("chat__topic")
+    chats = {member.chat.external_id: member.chat for member in members}
+    splits = {member.chat_id: member.split for member in members}
     by_key = {row.key: row for row in scope.criteria}
     versions = newest_versions(criteria=scope.criteria)
     states = _states(scope, [pair for pair in pairs if pair.judge is None])

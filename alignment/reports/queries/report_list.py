@@ -56,12 +56,15 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser, kind: str = KI
 
     Only users who can see the holdout get the status of each run's criteria. Others find it in each report.
     """
-    newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine, purpose=kind))[:SHOWN])
+    # A plan's night has few labels; its report opens from the run and from the plan.
+    listed = Q(chat_set=None) | Q(chat_set__in=ChatSet.objects.listed(also=choice.set_id))
+    found = run_list(RunFilter(set=choice.set, engine=choice.engine, purpose=kind)).filter(listed)
+    newest = list(found[:SHOWN])
     versions = versions_of(newest)
     runs = [run for run in newest if choice.fits(run, versions)]
     # What test runs show is on the page of their test.
     statuses = run_statuses(runs) if reads_holdout(user=user) and kind == KIND else {}
-    sets = list(_sets())
+    sets = list(_sets(choice))
     return {
         "runs": _run_rows(runs, versions, statuses),
         "shows_status": bool(statuses),
@@ -135,10 +138,14 @@ def _run_rows(
     ]
 
 
-def _sets() -> QuerySet[Any]:
-    """Return every set by name, with its number of chats, of holdout chats, and of finished runs."""
+def _sets(choice: RunChoice) -> QuerySet[Any]:
+    """Return the listed sets and the chosen one by name.
+
+    With their numbers of chats, of holdout chats, and of finished runs.
+    """
     return (
-        ChatSet.objects.select_related("rubric")
+        ChatSet.objects.listed(also=choice.set_id)
+        .select_related("rubric")
         .annotate(
             chats=Count("members"),
             holdout=Count("members", filter=Q(members__split="holdout")),

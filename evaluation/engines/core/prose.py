@@ -86,6 +86,7 @@ def join_sections(parts: Mapping[str, str]) -> str:
     return "\n\n".join(f"{key}\n{body}" if key else body for key, body in parts.items())
 
 
+@lru_cache(maxsize=512)  # an answer is split with its block and without it
 def _heading(line: str, keys: tuple[str, ...]) -> _Heading | None:
     """Return the heading in a line; text may follow an asked key, or any key of a heading in Markdown."""
     match = _pattern(keys).match(line.replace("\\_", "_"))

@@ -11,6 +11,7 @@ from evaluation.judges.queries.configs import judge_endpoint
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.endpoints import ConnectedEndpoint
 from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.nightly import NightlyJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.people.services.audit import audit
@@ -99,10 +100,12 @@ def profiles_lock() -> None:
 
 @transaction.atomic
 def profile_delete(*, profile: JudgeProfile) -> None:
-    """Delete a profile; its judges and runs stay. Raises ProfileRefused for the default."""
+    """Delete a profile; its judges and runs stay. Raises ProfileRefused for the default, or a plan's."""
     row = JudgeProfile.objects.select_for_update().get(pk=profile.pk)
     if row.is_default:
         raise ProfileRefused(f"{row.name} is the default profile: make another one the default first")
+    if plan := NightlyJudge.objects.filter(profile=row).select_related("plan").first():
+        raise ProfileRefused(f"the sample plan {plan.plan.name} uses it: choose another profile there")
     row.delete()
 
 

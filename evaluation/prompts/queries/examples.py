@@ -8,8 +8,12 @@ from evaluation.models.prompts import FewShotExample
 
 
 def examples_of(prompt_ids: Collection[int]) -> dict[int, tuple[Example, ...]]:
-    """Return examples by prompt version id, in order; versions without examples are missing. One query."""
-    rows = FewShotExample.objects.filter(prompt_version__in=prompt_ids).select_related("chat")
+    """Return examples by prompt version id, in order; versions without examples are missing. One query.
+
+    Those whose chat has lost its text after its retention are left out.
+    """
+    rows = FewShotExample.objects.filter(prompt_version__in=prompt_ids, chat__text_deleted_at=None)
+    rows = rows.select_related("chat")
     by_prompt: dict[int, tuple[Example, ...]] = {}
     for row in rows.order_by("prompt_version", "position"):
         by_prompt[row.prompt_version_id] = (*by_prompt.get(row.prompt_version_id, ()), _example(row))

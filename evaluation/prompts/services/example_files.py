@@ -8,6 +8,7 @@ from common.jsonl import KEY_LIMIT, Fields, Ignored, read_records
 from common.problems import ImportProblem, shown
 from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
 from evaluation.prompts.services.examples import ExampleChoice, PromptRefused
+from labeling.chats.queries import chats_by_external_id
 from labeling.models.chats import Chat
 
 FIELDS = frozenset(("chat_id", "turns", "value", "rationale"))
@@ -63,13 +64,14 @@ def _line(fields: Fields, ignored: Ignored) -> _Line:
 
 
 def _choices(path: Path, lines: Sequence[tuple[int, _Line]]) -> tuple[ExampleChoice, ...]:
-    chats = Chat.objects.select_related("topic").in_bulk(
-        {line.chat_id for _, line in lines}, field_name="external_id"
-    )
+    known = chats_by_external_id({line.chat_id for _, line in lines})
+    chats = Chat.objects.select_related("topic").in_bulk([ref.id for ref in known.values()])
     for number, line in lines:
-        if line.chat_id not in chats:
+        if line.chat_id not in known:
             raise ImportProblem(str(path), number, "chat_id", f"no chat {shown(line.chat_id)}")
     return tuple(
-        ExampleChoice(chats[line.chat_id], line.first_turn, line.last_turn, line.value, line.rationale)
+        ExampleChoice(
+            chats[known[line.chat_id].id], line.first_turn, line.last_turn, line.value, line.rationale
+        )
         for _, line in lines
     )

@@ -14,7 +14,7 @@ from common.inbox.subjects import Subject
 from common.search.registry import Hit, Query
 from evaluation.gateway.simulated import SIMULATED_NOTICE
 from evaluation.models.judges import Engine
-from evaluation.models.runs import EVALUATIONS, TESTS, Run, error_in_words
+from evaluation.models.runs import ANCHORS, EVALUATIONS, TESTS, Run, error_in_words
 from evaluation.runs.queries.verdict_counts import verdict_counts
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -28,6 +28,7 @@ KINDS: Mapping[str, tuple[str, Collection[str]]] = {
     "evaluations": ("Evaluations", EVALUATIONS),
     "tests": ("Test runs", TESTS),
     "tries": ("Tries from the editor", (Run.Purpose.TRY,)),
+    "anchors": ("Anchor runs", (ANCHORS,)),
 }
 
 
@@ -158,7 +159,7 @@ def run_subjects(ids: Collection[int], user: User) -> dict[int, Subject]:
 def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = None) -> QuerySet[Run]:
     """Return runs, newest first, with what a row needs; unknown filter values are ignored.
 
-    Tries are listed only if the filter selects them. Its purpose may also name a kind of KINDS.
+    Tries and anchor runs are listed only if the filter selects them. Its purpose may name a kind of KINDS.
     """
     runs = Run.objects.select_related("judge", "chat_set") if among is None else among
     runs, only = runs.order_by("-id"), only or RunFilter()
@@ -167,7 +168,7 @@ def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = Non
     elif only.purpose in Run.Purpose.values:
         runs = runs.filter(purpose=only.purpose)
     else:
-        runs = runs.exclude(purpose=Run.Purpose.TRY)
+        runs = runs.exclude(purpose__in=(Run.Purpose.TRY, ANCHORS))
     if only.state in Run.State.values:
         runs = runs.filter(state=only.state)
     if (chat_set := id_of(only.set)) is not None:
@@ -179,7 +180,7 @@ def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = Non
 
 def run_filters(only: RunFilter) -> list[dict[str, Any]]:
     """Return the filters of the list with their options; one query."""
-    sets = ChatSet.objects.order_by("name").values_list("pk", "name")
+    sets = ChatSet.objects.listed(also=only.set).order_by("name").values_list("pk", "name")
     return [
         _filter("state", "Status", only.state, list(Run.State.choices)),
         _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),

@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from evaluation.models.outbox import WebhookEndpoint
 from evaluation.models.runs import WorkerHeartbeat, WorkerLease
 
 # A worker sends a heartbeat this often, whatever it works on; after three it counts as dead or frozen.
 BEAT_SECONDS = 10.0
 HEARD_WITHIN = timedelta(seconds=3 * BEAT_SECONDS)
-JUDGE_QUEUE = "judge"
+JUDGE_QUEUE, WEBHOOK_QUEUE = "judge", "webhooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ def judge_workers() -> QueueWorkers:
     workers = queue_workers(JUDGE_QUEUE)
     if workers.alive:
         return workers
-    leases = WorkerLease.objects.filter(beat_at__gte=timezone.now() - HEARD_WITHIN)
+    sending = WebhookEndpoint.objects.exclude(lease=None).values("lease")
+    leases = WorkerLease.objects.filter(beat_at__gte=timezone.now() - HEARD_WITHIN).exclude(pk__in=sending)
     return QueueWorkers(leases.count(), workers.silent, workers.heard_at)
 
 

@@ -22,7 +22,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import ChatSet, ChatSetMember, ChatSetMemberQuerySet, Split
 from labeling.models.imports import DataImport
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
@@ -76,11 +76,20 @@ def run_start(
     if DataImport.objects.writing_to(chat_set.name).exists():
         raise RunRefused(f"an import is writing to the set {chat_set.name!r}: wait until it ends")
     criteria = chosen_criteria(chat_set, run.criteria)
-    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts, by=by)
-    _budget_check(row, run.budget_usd)
+    return run_plan(chat_set=chat_set, judge=row, run=run, by=by)
+
+
+@transaction.atomic
+def run_plan(*, chat_set: ChatSet, judge: Judge, run: RunChoice, by: User | None = None) -> Run:
+    """Plan a run of a judge that exists, as run_start does.
+
+    Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
+    """
+    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
+    _budget_check(judge, run.budget_usd)
     started = Run.objects.create(
-        judge=row,
+        judge=judge,
         chat_set=chat_set,
         replicate=run.replicate,
         mode=run.mode,
@@ -94,11 +103,11 @@ def run_start(
             "audit": run.audit,
             **run.options,
         },
-        units_total=len(members) * _group_count(row),
+        units_total=len(members) * _group_count(judge),
         started_by=by,
     )
     _add_chats((RunChat(run=started, chat_id=chat_id, split=split) for chat_id, split in members))
-    _add_units(started, row, [chat_id for chat_id, _ in members])
+    _add_units(started, judge, [chat_id for chat_id, _ in members])
     return started
 
 
@@ -112,6 +121,8 @@ def run_repeat(
     that cannot be kept without a price.
     """
     _budget_check(run.judge, budget_usd)
+    rows = run.run_chats.filter(chat__text_deleted_at=None)
+    covered = list(rows.values_list("chat_id", "split", "weight"))
     repeated = Run.objects.create(
         judge=run.judge,
         chat_set=run.chat_set,
@@ -120,10 +131,9 @@ def run_repeat(
         purpose=purpose,
         budget_usd=budget_usd,
         options=run.options | {ON_WORKER: on_worker},
-        units_total=run.units_total,
+        units_total=len(covered) * _group_count(run.judge),
         started_by=by,
     )
-    covered = list(run.run_chats.values_list("chat_id", "split", "weight"))
     _add_chats((RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
     _add_units(repeated, run.judge, [chat for chat, _, _ in covered])
     return repeated
@@ -179,9 +189,9 @@ def asked_together(
     raise RunRefused(f"{criterion.key} is not an active criterion of the rubric {chat_set.rubric.name!r}")
 
 
-def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
-    """Return the chats of a run, in the set's order. Raises RunRefused if there are none."""
-    members = chat_set.members.order_by("position")
+def chosen_members(chat_set: ChatSet, run: RunChoice) -> ChatSetMemberQuerySet:
+    """Return the chats of a run that have a text, in the set's order. Raises RunRefused if there are none."""
+    members = chat_set.members.filter(chat__text_deleted_at=None).order_by("position")
     if run.split:
         members = members.filter(split=run.split)
     if run.chats is not None:
@@ -195,8 +205,8 @@ def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSet
 
 
 def _named(
-    members: models.QuerySet[ChatSetMember], chat_ids: Sequence[int], chat_set: ChatSet
-) -> models.QuerySet[ChatSetMember]:
+    members: ChatSetMemberQuerySet, chat_ids: Sequence[int], chat_set: ChatSet
+) -> ChatSetMemberQuerySet:
     named = members.filter(chat__in=chat_ids)
     if strange := set(chat_ids) - set(named.values_list("chat_id", flat=True)):
         raise RunRefused(f"chat {min(strange)} is not in the set {chat_set.name!r}, or not in this split")

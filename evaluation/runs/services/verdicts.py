@@ -14,8 +14,10 @@ from django.utils import timezone
 from common.import_watch import import_watch
 from common.jsonl import Ignored, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem, InputProblem, shown
+from evaluation.day_counts.services import days_recount
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.outbox.services import StoredVerdicts, run_publish, stored_verdict, verdicts_publish
 from evaluation.runs.core.imported import MODULUS, VerdictLine, verdict_line_of
 from evaluation.runs.queries.verdict_counts import verdicts_counted
 from labeling.chats.queries import chat_set_named, criteria_of_set
@@ -76,8 +78,12 @@ def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> Verdict
         new = {name: run for name, (run, created) in runs.items() if created}
         if new:
             _store(path, chat_set, new)
-            for pk, counts in verdicts_counted([run.pk for run in new.values()]).items():
-                Run.objects.filter(pk=pk).update(verdict_counts=counts)
+            counts_by_run = verdicts_counted([run.pk for run in new.values()])
+            for run in new.values():
+                run.verdict_counts = counts_by_run[run.pk]
+                run.save(update_fields=["verdict_counts"])
+                days_recount(run.pk)
+                run_publish(run)
         verdicts = sum(contents[name].verdicts for name in new)
         ids = {"runs": sorted(run.pk for run, _ in runs.values()), "new_runs": len(new)}
         audit_command(what="verdicts", path=path, obj=chat_set, created=verdicts, **ids)
@@ -154,6 +160,7 @@ class _VerdictsImport:
         self.criteria = {row.key: (place, row.pk) for place, row in enumerate(criteria_of_set(chat_set))}
         # One bit for each chat (by its position in the set) and criterion with a verdict.
         self.spoken: dict[str, bytearray] = {name: bytearray() for name in runs}
+        self.keys = {pk: key for key, (_, pk) in self.criteria.items()}
         self.now: datetime = timezone.now()
 
     def store(self, chunk: Sequence[tuple[int, VerdictLine]]) -> None:
@@ -167,6 +174,16 @@ class _VerdictsImport:
                 refused = ImportProblem(str(self.path), number, problem.field, problem.message)
                 import_watch().refuse(refused)
         Verdict.objects.bulk_create(rows)
+        verdicts_publish(self._by_chat(rows))
+
+    def _by_chat(self, rows: Sequence[Verdict]) -> list[StoredVerdicts]:
+        stored: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for row in rows:
+            told = stored_verdict(
+                self.keys[row.criterion_id], state=row.state, value=row.value, p_true=row.p_true
+            )
+            stored.setdefault((row.run_id, row.chat_id), []).append(told)
+        return [StoredVerdicts(*place, tuple(verdicts)) for place, verdicts in stored.items()]
 
     def _members(self, external_ids: set[str]) -> dict[str, tuple[int, int]]:
         members: dict[str, tuple[int, int]] = {}

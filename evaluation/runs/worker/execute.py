@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.inbox.services import Kind, inbox_add
+from evaluation.day_counts.services import days_recount
 from evaluation.judges.services.judges import judge_sent
 from evaluation.models.runs import (
     ON_WORKER,
@@ -24,6 +25,7 @@ from evaluation.models.runs import (
     UnitCall,
     Verdict,
 )
+from evaluation.outbox.services import run_publish
 from evaluation.runs.queries.costs import cost_sums, costs_of
 from evaluation.runs.queries.verdict_counts import verdicts_counted
 from evaluation.runs.worker.leases import has_suspects, units_release
@@ -84,6 +86,7 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     """
     # The lock keeps two workers that end together from writing an older state over a newer one.
     run.refresh_from_db(from_queryset=Run.objects.select_for_update())
+    was_finished = run.finished_at is not None
     units = run.units.aggregate(
         left=Count("id", filter=Q(state__in=UNITS_LEFT)),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
@@ -102,6 +105,8 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
     for name, value in counted.items():
         setattr(run, name, value)
     run.save(update_fields=["state", "error", "finished_at", *counted])
+    if ended and not was_finished:
+        run_publish(run)
 
 
 def tell_paused(runs: Iterable[Run]) -> None:
@@ -132,6 +137,8 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
             options=run.options | {ON_WORKER: on_worker},
             rung_at=None,
         )
+        if reopened:
+            days_recount(run.pk)
     run.refresh_from_db()
     return run
 

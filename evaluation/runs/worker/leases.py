@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from django.db import transaction
@@ -15,9 +15,11 @@ from django.db.models import Case, F, Min, QuerySet, When
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import attempts_mark_lost
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
+from evaluation.outbox.services import StoredVerdicts, stored_verdict, verdicts_publish
 
 LEASE = timedelta(seconds=60)
 # A unit whose worker died this often fails.
@@ -156,6 +158,7 @@ def unit_fail(unit: Unit, why: str) -> None:
     leased = Unit.objects.filter(pk=unit.pk, state=Unit.State.LEASED, lease_id=unit.lease_id)
     if not leased.update(state=Unit.State.FAILED, lease=None, error=why[:200], finished_at=now):
         return
+    criteria = dict(_criteria(unit))
     Verdict.objects.bulk_create(
         Verdict(
             run_id=unit.run_id,
@@ -166,11 +169,14 @@ def unit_fail(unit: Unit, why: str) -> None:
             explanation=why,
             stored_at=now,
         )
-        for criterion_id in _criteria(unit)
+        for criterion_id in criteria
     )
+    failed = partial(stored_verdict, state=Verdict.State.FAILED, value=None, p_true=None)
+    verdicts_publish([StoredVerdicts(unit.run_id, unit.chat_id, tuple(map(failed, criteria.values())))])
     Run.objects.filter(pk=unit.run_id).update(units_failed=F("units_failed") + 1)
+    DayCounter(unit.run_id).add([unit.pk])
 
 
-def _criteria(unit: Unit) -> Iterable[int]:
+def _criteria(unit: Unit) -> Iterable[tuple[int, str]]:
     prompts = JudgePrompt.objects.filter(judge=unit.run.judge_id, group=unit.group)
-    return prompts.values_list("criterion_id", flat=True)
+    return prompts.values_list("criterion_id", "criterion__key")

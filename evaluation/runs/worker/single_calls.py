@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from typing import Any, TypeVar
 
 from evaluation.core.types import Reply, Request, Sampling, Setup
 from evaluation.endpoints.queries import model_profile
@@ -19,6 +20,8 @@ from evaluation.models.runs import ModelCall
 from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat
 from evaluation.runs.worker.plan import EndpointChanged, plan_without_run
 from evaluation.runs.worker.process_units import Group, Plan, gateway_open
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def question_ask(request: Request, *, lease_id: int, seconds: float) -> Reply:
     Gives up after `seconds` without the endpoint. Raises EndpointDown, EndpointChanged, LeaseLost and what
     reading the settings raises.
     """
-    plan = _plan(request)
+    plan = question_plan(request)
     with DatabaseThread() as database:
         return asyncio.run(_ask(plan, request, database, lease_id, seconds))
 
@@ -69,20 +72,25 @@ async def _ask(
     plan: Plan, request: Request, database: DatabaseThread, lease_id: int, seconds: float
 ) -> Reply:
     async with gateway_open(plan, database, seconds=seconds) as gateway:
-        asking = asyncio.create_task(GatewayModel(gateway, None, None).complete(request))
-        beating = asyncio.create_task(_beat(database, partial(lease_beat, lease_id), asking))
-        try:
-            return await asking
-        except asyncio.CancelledError:
-            if not beating.done():
-                raise
-            raise LeaseLost(f"lease {lease_id} ran out and was taken back") from None
-        finally:
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
+        return await leased(GatewayModel(gateway, None, None).complete(request), database, lease_id)
 
 
-async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyncio.Task[Reply]) -> None:
+async def leased(work: Coroutine[Any, Any, T], database: DatabaseThread, lease_id: int) -> T:
+    """Await this work and renew the lease meanwhile. Raises LeaseLost, and what the work raises."""
+    asking = asyncio.create_task(work)
+    beating = asyncio.create_task(_beat(database, partial(lease_beat, lease_id), asking))
+    try:
+        return await asking
+    except asyncio.CancelledError:
+        if not beating.done():
+            raise
+        raise LeaseLost(f"lease {lease_id} ran out and was taken back") from None
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyncio.Task[Any]) -> None:
     """Renew the lease; without it another process asks."""
     with contextlib.suppress(LeaseLost):
         while True:
@@ -91,12 +99,12 @@ async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyn
     asking.cancel()
 
 
-def _plan(request: Request) -> Plan:
-    """Return what the gateway needs; a plan without units."""
+def question_plan(request: Request, *, max_in_flight: int = 1) -> Plan:
+    """Return what the gateway needs for a request and others to its model; a plan without units."""
     try:
         endpoint = endpoint_at(request.endpoint)
     except EndpointGone as gone:
         raise EndpointChanged(f"this request began elsewhere: {gone}") from gone
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     groups = {0: Group((), Setup("direct", {"direct": sampling}))}
-    return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=1)
+    return plan_without_run(endpoint=endpoint, groups=groups, max_in_flight=max_in_flight)

@@ -8,10 +8,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.types import Article, Chat, GroupResult, VerdictResult
+from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.rows import Row, rows_add, rows_insert, rows_update
 from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
+from evaluation.outbox.services import StoredVerdicts, stored_verdict, verdicts_publish
 from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat as ChatRow
 
@@ -79,6 +81,7 @@ class UnitWriter:
 
     def __init__(self, criterion_ids: dict[str, int]) -> None:
         self._criterion_ids = criterion_ids
+        self._counters: dict[int, DayCounter] = {}
 
     def finish(self, finished: Sequence[JudgedUnit]) -> list[bool]:
         """Save verdicts, calls and units together; False, with nothing saved, where a lease was lost."""
@@ -89,9 +92,13 @@ class UnitWriter:
             _delete_earlier_try([pk for pk, count in tries.items() if count > 1])
             rows_insert(UnitCall, _UNIT_CALL, [row for one in done for row in _unit_calls(one)])
             rows_insert(Verdict, _VERDICT, self._verdicts(done))
+            verdicts_publish(map(_stored, done))
             self._store_passages(done)
             for run_id in {one.run_id for one in done}:
-                _count(run_id, [one for one in done if one.run_id == run_id])
+                own = [one for one in done if one.run_id == run_id]
+                _count(run_id, own)  # locks the run: its counts by day have one writer at a time
+                counter = self._counters.setdefault(run_id, DayCounter(run_id))
+                counter.add([one.work.unit_id for one in own])
         return [one.work.unit_id in tries for one in finished]
 
     def _verdicts(self, done: Sequence[JudgedUnit]) -> list[Row]:
@@ -168,6 +175,14 @@ def _verdict(verdict: VerdictResult) -> Row:
     quotes = (verdict.quotes, verdict.quotes_verified, verdict.quotes_close)
     quoted = (min(count, LARGEST_SMALL_COUNT) for count in quotes)
     return (*answer, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
+
+
+def _stored(one: JudgedUnit) -> StoredVerdicts:
+    verdicts = (
+        stored_verdict(each.criterion, state=each.state, value=each.value, p_true=each.p_true)
+        for each in one.result.verdicts
+    )
+    return StoredVerdicts(one.run_id, one.work.chat_id, tuple(verdicts))
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:

@@ -5,7 +5,6 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +39,7 @@ def allocated_shares(
     rule: AllocationRule,
     spreads: Sequence[float] | None = None,
     minimum: int = 0,
+    maximum: int | None = None,
 ) -> Floats:
     """Return the exact, unrounded number of chats by stratum.
 
@@ -50,14 +50,15 @@ def allocated_shares(
     rule : proportional to N, N S, 1 or sqrt N.
     spreads : for NEYMAN, the standard deviation S within each stratum.
     minimum : from each stratum, or all of a smaller one.
+    maximum : from each stratum; None for no limit. It takes precedence over the minimum.
 
     Returns
     -------
-    array, shape (strata,) : between the minimum and the stratum's size; sums to n.
+    array, shape (strata,) : between the minimum and the smaller of size and maximum; sums to n.
 
     Raises
     ------
-    AllocationError : n is larger than all strata together or smaller than the minimum of all.
+    AllocationError : n is larger than all strata allow together or smaller than the minimum of all.
 
     Notes
     -----
@@ -68,15 +69,16 @@ def allocated_shares(
     >>> allocated_shares([100, 300], 40, rule=AllocationRule.PROPORTIONAL).tolist()
     [10.0, 30.0]
     """
-    largest = np.asarray(sizes, dtype=np.float64)
+    whole = np.asarray(sizes, dtype=np.float64)
+    largest = whole if maximum is None else np.minimum(whole, maximum)
     least = np.minimum(largest, minimum)
     if not least.sum() <= n <= largest.sum():
         raise AllocationError(
             f"{n:g} chats cannot be sampled from {largest.sum():g} with at least {least.sum():g} wanted"
         )
-    weights = _weights(largest, rule, spreads)
-    if n == largest.sum() or not weights.any():
-        return largest if n == largest.sum() else least
+    weights = _weights(whole, rule, spreads)
+    if n == largest.sum():
+        return largest
     return _scaled(weights, least, largest, n)
 
 
@@ -93,22 +95,21 @@ def _weights(sizes: Floats, rule: AllocationRule, spreads: Sequence[float] | Non
 
 
 def _scaled(weights: Floats, least: Floats, largest: Floats, n: float) -> Floats:
-    """Scale the weights by one factor within bounds, so that they sum to n."""
+    """Scale the weights by one factor within bounds, so that they sum to n.
+
+    The sum is piecewise linear in the factor, with a bend where a stratum leaves its minimum or is full.
+    """
 
     def kept(factor: float) -> Floats:
         shares: Floats = np.clip(factor * weights, least, largest)
         return shares
 
-    def surplus(factor: float) -> float:
-        return float(kept(factor).sum() - n)
-
-    simple = n / weights.sum()
-    if abs(surplus(simple)) < 1e-9:
-        return kept(simple)
-    filled = float((largest[weights > 0] / weights[weights > 0]).max())
-    if surplus(filled) < 0:
+    some = weights > 0
+    bends = np.unique(np.concatenate([[0.0], least[some] / weights[some], largest[some] / weights[some]]))
+    sums = np.array([kept(bend).sum() for bend in bends])
+    if sums[-1] < n - 1e-9:
         raise AllocationError("strata without spread would need more than their minimum")
-    return kept(brentq(surplus, 0.0, filled, xtol=1e-12))
+    return kept(float(np.interp(n, sums, bends)))
 
 
 def allocation(
@@ -118,15 +119,18 @@ def allocation(
     rule: AllocationRule,
     spreads: Sequence[float] | None = None,
     minimum: int = 0,
+    maximum: int | None = None,
 ) -> list[int]:
     """Return whole numbers of chats by stratum (largest remainder); see `allocated_shares`.
+
+    Equal remainders are settled by the order of `sizes`.
 
     >>> allocation([500, 1000, 1500], 84, rule=AllocationRule.PROPORTIONAL)
     [14, 28, 42]
     """
-    shares = allocated_shares(sizes, n, rule=rule, spreads=spreads, minimum=minimum)
+    shares = allocated_shares(sizes, n, rule=rule, spreads=spreads, minimum=minimum, maximum=maximum)
     whole = np.floor(shares + 1e-9)
     open_places = int(n - whole.sum())
-    first = np.argsort(whole - shares, kind="stable")[:open_places]
+    first = np.argsort(np.round(whole - shares, 9), kind="stable")[:open_places]
     whole[first] += 1
     return [int(value) for value in whole]

@@ -5,7 +5,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,10 @@ MOST_CODES = 1 << 16
 ROLES = ("user", "assistant", "system", "tool")
 SPLITS = ("train", "dev", "holdout")
 CHAT_FIELDS = frozenset(
-    ("id", "topic", "split", "started_at", "messages", "experiment", "variant", "cluster", "metadata")
+    (
+        *("id", "topic", "split", "started_at", "messages", "experiment", "variant", "unit_id", "cluster"),
+        "metadata",
+    )
 )
 MESSAGE_FIELDS = frozenset(("role", "content", "created_at"))
 
@@ -51,11 +54,37 @@ class Transcript:
     variant: str | None
     cluster: str | None
     metadata: dict[str, Any] | None
+    unit_id: str | None = None
+    # What gave the topic: "" the sender, `rule`, or `none`.
+    topic_by: str = ""
+    # What was redacted in it: [{"kind", "number", "digest", "count"}].
+    redactions: tuple[dict[str, Any], ...] = ()
 
     @property
     def message_count(self) -> int:
         """Number of messages, blank ones included."""
         return len(self.messages)
+
+    @property
+    def last_at(self) -> datetime | None:
+        """The time of the last message that has one."""
+        times = [message["created_at"] for message in self.messages if "created_at" in message]
+        return max(map(datetime.fromisoformat, times), default=None)
+
+    def with_messages(self, messages: list[dict[str, Any]], **changes: Any) -> "Transcript":
+        """Return the chat with other messages, hashed and counted anew, and other changes."""
+        contents = [message["content"] for message in messages]
+        return self.with_changes(
+            messages=messages,
+            content_hash=content_hash((message["role"], message["content"]) for message in messages),
+            near_hash=near_hash(contents),
+            char_count=sum(map(len, contents)),
+            **changes,
+        )
+
+    def with_changes(self, **changes: Any) -> "Transcript":
+        """Return the chat with other values in these fields."""
+        return replace(self, **changes)
 
 
 def transcript_of(fields: Fields, ignored: Ignored | None = None, *, cluster_key: str = "") -> Transcript:
@@ -97,15 +126,27 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None, *, cluster_key
         topic=_optional_text(fields, "topic", KEY_LIMIT),
         split=fields.choice("split", SPLITS) if fields.given("split") else None,
         started_at=fields.moment("started_at"),
-        experiment=_optional_text(fields, "experiment", SHORT_LIMIT),
+        experiment=_experiment(fields),
         variant=_optional_text(fields, "variant", SHORT_LIMIT),
         cluster=_optional_text(fields, "cluster", KEY_LIMIT) or _cluster(fields, metadata, cluster_key),
         metadata=metadata,
+        unit_id=_optional_text(fields, "unit_id", KEY_LIMIT),
     )
 
 
 def _optional_text(fields: Fields, key: str, limit: int) -> str | None:
     return fields.text(key, limit=limit).strip() if fields.given(key) else None
+
+
+def _experiment(fields: Fields) -> str | None:
+    """Return the key of the experiment, which is a part of API addresses.
+
+    There a slash at an end, a double one, or a dot alone between slashes would name another address.
+    """
+    key = _optional_text(fields, "experiment", SHORT_LIMIT)
+    if key and any(part in ("", ".", "..") for part in key.split("/")):
+        raise fields.refuse("experiment", f"{key!r} must not have empty parts, . or .. between slashes")
+    return key
 
 
 def _cluster(fields: Fields, metadata: dict[str, Any] | None, key: str) -> str | None:

@@ -9,7 +9,7 @@ from common.jsonl import in_batches
 from common.problems import InputProblem, shown
 from common.sql import insert_rows
 from labeling.chats.core.splits import Candidate, splits_of
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.rubric import Rubric
 
 NAME_LIMIT = 120
@@ -108,6 +108,7 @@ class MembersImport:
             for position, (pk, split) in enumerate(chats.items(), self._next)
         )
         insert_rows(ChatSetMember, names, rows)
+        Chat.objects.sampled(chats)
         if chats:
             new = ChatSetMember.objects.filter(chat_set=self.chat_set, position__gte=self._next)
             import_watch().created(new.only("pk"))
@@ -134,6 +135,8 @@ class MembersImport:
         for row in rows.values_list(*columns).iterator():
             pk, chat, position, split, external_id, content, near, cluster = row
             decided = chat in self._given or (position < self._first and pk not in self._own)
+            if external_id in pks:  # another source has a chat of this id
+                external_id = f"{external_id} {chat}"
             candidates.append(Candidate(external_id, content, near, split if decided else "", cluster))
             pks[external_id] = pk
         by_split: dict[str, list[int]] = {}

@@ -1,13 +1,14 @@
 """Import of chats: streamed, all or nothing, repeatable."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from common.import_watch import import_watch
 from common.jsonl import Fields, Ignored, ImportResult, read_records
@@ -23,11 +24,85 @@ from labeling.people.services.audit import audit_import
 CHUNK = (1000, 8_000_000)
 # In a transaction of its own: raters who save wait for it on SQLite.
 BATCH = (100, 250_000)
-_GROUPING = ("topic_id", "experiment", "variant", "cluster")
-_FIELDS = (*_GROUPING, "started_at", "metadata")
-_UPDATED = ["topic", "started_at", "experiment", "variant", "cluster", "metadata"]
+_GROUPING = ("topic_id", "experiment", "variant", "unit_id", "cluster")
+_FIELDS = (*_GROUPING, "topic_by", "started_at", "metadata")
+FACTS = ("topic", "topic_by", "started_at", "experiment", "variant", "unit_id", "cluster", "metadata")
 
 Line = tuple[int, Transcript]
+Prepare = Callable[[Transcript], Transcript]
+
+
+def as_it_is(transcript: Transcript) -> Transcript:
+    """Change nothing."""
+    return transcript
+
+
+def topics_ensure(keys: Collection[str]) -> dict[str, Topic]:
+    """Return the topics with these keys; missing ones are created."""
+    if not keys:
+        return {}
+    before = set(Topic.objects.filter(key__in=keys).values_list("key", flat=True))
+    new = [Topic(key=key, name=key) for key in keys if key not in before]
+    if new:
+        Topic.objects.bulk_create(new, ignore_conflicts=True)
+    found = Topic.objects.filter(key__in=keys)
+    import_watch().created(topic for topic in found if topic.key not in before)
+    return {topic.key: topic for topic in found}
+
+
+def new_chat(transcript: Transcript, topic: Topic, *, origin: Chat.Origin, source: str) -> Chat:
+    """Return a chat that is not stored yet."""
+    return Chat(
+        external_id=transcript.external_id,
+        source=source,
+        topic=topic,
+        topic_by=transcript.topic_by if transcript.topic else Chat.TopicBy.NONE,
+        started_at=transcript.started_at,
+        experiment=transcript.experiment or "",
+        variant=transcript.variant or "",
+        unit_id=transcript.unit_id or "",
+        cluster=transcript.cluster or "",
+        metadata=transcript.metadata or {},
+        origin=origin,
+        **text_of_chat(transcript),
+    )
+
+
+def text_of_chat(transcript: Transcript) -> dict[str, Any]:
+    """Return the fields of a chat that follow from what was said."""
+    last_at, now = transcript.last_at, timezone.now()
+    return {
+        "messages": transcript.messages,
+        "content_hash": transcript.content_hash,
+        "near_hash": transcript.near_hash,
+        "message_count": transcript.message_count,
+        "char_count": transcript.char_count,
+        "redactions": list(transcript.redactions),
+        # NB: a wrong clock of the sender must not keep a text for ever.
+        "last_at": min(last_at, now) if last_at else None,
+    }
+
+
+def facts_apply(chat: Chat, transcript: Transcript, topic: Topic | None) -> Collection[str]:
+    """Set what the transcript says beside the messages; return the names of the fields that changed."""
+    if transcript.topic_by == Chat.TopicBy.NONE:  # "unknown" of the sender is no topic
+        topic = None
+    fields = {
+        "topic_id": topic.pk if topic else None,
+        "topic_by": transcript.topic_by if topic else None,
+        "started_at": transcript.started_at,
+        "experiment": transcript.experiment,
+        "variant": transcript.variant,
+        "unit_id": transcript.unit_id,
+        "cluster": transcript.cluster,
+        "metadata": transcript.metadata,
+    }
+    changed = {
+        name: value for name, value in fields.items() if value is not None and getattr(chat, name) != value
+    }
+    for name, value in changed.items():
+        setattr(chat, name, value)
+    return changed.keys()
 
 
 def chats_import(
@@ -39,6 +114,8 @@ def chats_import(
     cluster_key: str = "",
     kind: str = "",
     origin: Chat.Origin = Chat.Origin.IMPORT,
+    source: str = "",
+    prepare: Prepare = as_it_is,
 ) -> ImportResult:
     """
     Add the chats of a file, and add all of them to a chat set if one is named.
@@ -49,7 +126,8 @@ def chats_import(
     set_name, rubric_name, kind : see `chat_set_ensure`.
     split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); a line's own wins.
     cluster_key : key of the metadata that names each chat's cluster.
-    origin : origin of the new chats.
+    origin, source : of the new chats; the ids of another source are other chats.
+    prepare : changes each chat before it is stored, as redaction does.
 
     Raises ImportProblem or InputProblem; no data is written then, unless the import's watch lets it write in
     batches: then the watch takes them back.
@@ -64,7 +142,7 @@ def chats_import(
             with watch.batch():
                 chat_set = chat_set_ensure(name=set_name, rubric_name=rubric_name, kind=kind)
             members = MembersImport(chat_set, proportions)
-        importer = _ChatsImport(path, origin, members, cluster_key)
+        importer = _ChatsImport(path, members, cluster_key, origin=origin, source=source, prepare=prepare)
         limits = BATCH if watch.in_batches else CHUNK
         for chunk in _chunks(read_records(path, importer.parse), *limits):
             with watch.batch():
@@ -82,13 +160,13 @@ def chats_import(
     return result
 
 
-def chats_check(*, path: Path, into_set: bool) -> ImportResult:
+def chats_check(*, path: Path, into_set: bool, source: str = "", prepare: Prepare = as_it_is) -> ImportResult:
     """
     Find the problems of a file of chats and count what an import would do; write nothing and lock nothing.
 
     Problems go to the import's watch. `into_set` : the chats would join a set, so that splits matter.
     """
-    importer = _ChatsImport(path, Chat.Origin.IMPORT, None, "", keeps_splits=into_set)
+    importer = _ChatsImport(path, None, "", source=source, prepare=prepare, keeps_splits=into_set)
     watch, seen = import_watch(), dict[str, bytes]()
     for chunk in _chunks(read_records(path, importer.parse), *CHUNK):
         importer.check(chunk, seen)
@@ -109,11 +187,6 @@ def _chunks(lines: Iterator[Line], most: int, most_characters: int) -> Iterator[
         yield chunk
 
 
-def _known(chunk: list[Line]) -> dict[str, Chat]:
-    ids = [transcript.external_id for _, transcript in chunk]
-    return {chat.external_id: chat for chat in Chat.objects.filter(external_id__in=ids).defer("messages")}
-
-
 def _topics(chunk: list[Line]) -> set[str]:
     return {transcript.topic or Topic.UNKNOWN for _, transcript in chunk}
 
@@ -122,13 +195,16 @@ class _ChatsImport:
     def __init__(
         self,
         path: Path,
-        origin: Chat.Origin,
         members: MembersImport | None,
         cluster_key: str,
         *,
+        origin: Chat.Origin = Chat.Origin.IMPORT,
+        source: str,
+        prepare: Prepare,
         keeps_splits: bool = False,
     ) -> None:
-        self.path, self.origin, self.members = path, origin, members
+        self.path, self.members = path, members
+        self.origin, self.source, self.prepare = origin, source, prepare
         self.keeps_splits = keeps_splits or members is not None
         self.cluster_key, self.clustered = cluster_key, 0
         self.ignored = Ignored()
@@ -142,12 +218,18 @@ class _ChatsImport:
         self.clustered += bool(transcript.cluster)
         if transcript.split and not self.keeps_splits:
             self.ignored.note(["split"])
-        return transcript
+        return self.prepare(transcript)
+
+    def known(self, chunk: list[Line]) -> dict[str, Chat]:
+        """Return the stored chats of some lines by id."""
+        ids = [transcript.external_id for _, transcript in chunk]
+        chats = Chat.objects.filter(external_id__in=ids, source=self.source).defer("messages")
+        return {chat.external_id: chat for chat in chats}
 
     def store(self, chunk: list[Line]) -> None:
         """Create or update the chats of some lines, and add them to the set."""
-        self._load_topics(_topics(chunk))
-        known = _known(chunk)
+        self.topics |= topics_ensure(_topics(chunk) - self.topics.keys())
+        known = self.known(chunk)
         new: dict[str, Chat] = {}
         updated: dict[str, Chat] = {}
         before: dict[str, dict[str, Any]] = {}
@@ -157,7 +239,8 @@ class _ChatsImport:
             key = transcript.external_id
             chat = known.get(key) or new.get(key)
             if chat is None:
-                new[key] = self._chat(transcript)
+                topic = self.topics[transcript.topic or Topic.UNKNOWN]
+                new[key] = new_chat(transcript, topic, origin=self.origin, source=self.source)
                 outcomes[number] = "created"
             elif chat.content_hash != transcript.content_hash:
                 self._refuse_other(number, key)
@@ -175,7 +258,7 @@ class _ChatsImport:
                     self.regrouped |= "cluster" in changed
             accepted.append((number, transcript))
         Chat.objects.insert(list(new.values()))
-        Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
+        Chat.objects.bulk_update(updated.values(), FACTS, batch_size=100)
         self._tell(new, updated, before)
         self._join(accepted, known | new, outcomes)
         self.counts.update(outcomes.values())
@@ -185,7 +268,7 @@ class _ChatsImport:
 
         `seen` : the chats of earlier lines, by id.
         """
-        known = _known(chunk)
+        known = self.known(chunk)
         topics = {topic.key: topic for topic in Topic.objects.filter(key__in=_topics(chunk))}
         self.topics = {key: topics.get(key) or Topic(key=key) for key in _topics(chunk)}
         for number, transcript in chunk:
@@ -224,53 +307,12 @@ class _ChatsImport:
             if chats[transcript.external_id].pk in moved and outcomes[number] == "unchanged":
                 outcomes[number] = "updated"
 
-    def _load_topics(self, keys: set[str]) -> None:
-        if missing := keys - self.topics.keys():
-            before = set(Topic.objects.filter(key__in=missing).values_list("key", flat=True))
-            Topic.objects.bulk_create(
-                [Topic(key=key, name=key) for key in missing - before], ignore_conflicts=True
-            )
-            found = Topic.objects.filter(key__in=missing)
-            import_watch().created(topic for topic in found if topic.key not in before)
-            self.topics.update({topic.key: topic for topic in found})
-
-    def _chat(self, transcript: Transcript) -> Chat:
-        return Chat(
-            external_id=transcript.external_id,
-            topic=self.topics[transcript.topic or Topic.UNKNOWN],
-            started_at=transcript.started_at,
-            messages=transcript.messages,
-            content_hash=transcript.content_hash,
-            near_hash=transcript.near_hash,
-            message_count=transcript.message_count,
-            char_count=transcript.char_count,
-            experiment=transcript.experiment or "",
-            variant=transcript.variant or "",
-            cluster=transcript.cluster or "",
-            metadata=transcript.metadata or {},
-            origin=self.origin,
-        )
-
     def _apply(self, chat: Chat, transcript: Transcript) -> Collection[str]:
         """Update a known chat from the line; return the names of the fields that changed."""
-        fields = {
-            "topic_id": None
-            if transcript.topic is None
-            else self.topics[transcript.topic or Topic.UNKNOWN].pk,
-            "started_at": transcript.started_at,
-            "experiment": transcript.experiment,
-            "variant": transcript.variant,
-            "cluster": transcript.cluster,
-            "metadata": transcript.metadata,
-        }
-        changed = {
-            name: value
-            for name, value in fields.items()
-            if value is not None and getattr(chat, name) != value
-        }
-        for name, value in changed.items():
-            setattr(chat, name, value)
-        return changed.keys()
+        if chat.text_deleted_at is not None:  # its metadata is deleted, too
+            return ()
+        topic = None if transcript.topic is None else self.topics[transcript.topic or Topic.UNKNOWN]
+        return facts_apply(chat, transcript, topic)
 
     def result(self, *, split_asked: bool) -> ImportResult:
         notes = []

@@ -1,12 +1,13 @@
 """Labelling jobs with their counts, for leads. The number of queries is constant."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from math import ceil, floor
 
 from django.contrib.auth.models import Group
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,9 +18,11 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.models.sampling import SamplePlan
 from labeling.sets.queries import labellers
 
 MS_A_MINUTE = 60_000
+JOBS_A_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,28 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanJobs:
+    """A sample plan whose finished jobs have a page of their own: jobs, those not closed, the newest day."""
+
+    id: int
+    name: str
+    jobs: int
+    not_closed: int
+    newest: date
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    """A page of a list of jobs, newest first: those of one plan, or those that lists show, and all plans."""
+
+    jobs: Sequence[JobRow]
+    page: "Page[LabelingJob]"
+    plans: Sequence[PlanJobs] = ()
+    plan: SamplePlan | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """The size of a job: labels, chats, chats per rater on average, gold chats in addition."""
 
@@ -81,6 +106,40 @@ def job_rows(
     unfinished = [row for row in rows if row.pk in counts and counts[row.pk][0] < counts[row.pk][1]]
     unreachable = unreachable_labels(jobs=unfinished)
     return [_job_row(row, *counts.get(row.pk, (0, 0)), unreachable.get(row.pk, 0)) for row in rows]
+
+
+def job_list(params: Mapping[str, str]) -> JobList | None:
+    """Return a page of a list; `plan` and `q` (words of a job's name) choose jobs of a plan.
+
+    None for a plan that does not exist.
+    """
+    plan, words, number = None, params.get("q", "").strip(), params.get("page")
+    if given := params.get("plan", ""):
+        plan = SamplePlan.objects.filter(pk=int(given)).first() if _is_id(given) else None
+        if plan is None:
+            return None
+        chosen = LabelingJob.objects.of_plan(plan.pk).filter(name__icontains=words)
+    else:
+        chosen = LabelingJob.objects.listed()
+    page = Paginator(chosen.order_by("-pk"), JOBS_A_PAGE).get_page(number)
+    rows = job_rows(jobs=LabelingJob.objects.filter(pk__in=[job.pk for job in page]))
+    return JobList(rows, page, () if plan else plan_jobs(), plan, words if plan else "")
+
+
+def plan_jobs() -> list[PlanJobs]:
+    """List the sample plans that have opened jobs, by name; one query."""
+    not_closed = Q(draws__job__state__in=[LabelingJob.State.WAITING, LabelingJob.State.OPEN])
+    plans = SamplePlan.objects.filter(draws__job__isnull=False).order_by("name")
+    counted = plans.annotate(
+        jobs=Count("draws__job"),
+        not_closed=Count("draws__job", filter=not_closed),
+        newest=Max("draws__day"),
+    )
+    return [PlanJobs(*row) for row in counted.values_list("pk", "name", "jobs", "not_closed", "newest")]
+
+
+def _is_id(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
 
 
 def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:

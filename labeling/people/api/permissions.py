@@ -51,6 +51,18 @@ class StartsRuns(RequiredPermission):
     permission = "labeling.start_runs"
 
 
+class SendsChats(RequiredPermission):
+    """Routes of systems that send chats: a token for them opens nothing else."""
+
+    permission = "labeling.send_chats"
+
+
+class ReadsMetrics(RequiredPermission):
+    """Routes of systems that read experiments: a token for them opens nothing else."""
+
+    permission = "labeling.read_metrics"
+
+
 class Releases(RequiredPermission):
     """Routes that decide on releases: releasing versions, policies, certificates."""
 

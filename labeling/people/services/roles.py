@@ -6,7 +6,7 @@ from labeling.models.people import Rater, Role, User
 
 PERMISSIONS = {
     Role.RATER: ["label_chats"],
-    Role.AUTHOR: ["see_judge", "edit_prompts"],
+    Role.AUTHOR: ["see_judge", "edit_prompts", "read_metrics"],
     Role.LEAD: [
         "see_judge",
         "edit_prompts",
@@ -14,6 +14,8 @@ PERMISSIONS = {
         "manage_labeling",
         "start_runs",
         "release_prompts",
+        "send_chats",
+        "read_metrics",
     ],
 }
 

@@ -81,9 +81,13 @@ def origin_named(key: str, criterion: CriterionRef, criteria: Mapping[str, Crite
 
 
 def chat_named(external_id: str, chats: Mapping[str, ChatRef]) -> ChatRef:
-    """Return the chat of that external id; raise FieldProblem where there is none."""
+    """Return the chat of that external id; raise FieldProblem where there is none, or more than one."""
     if external_id not in chats:
         raise FieldProblem("chat_id", f"no chat {shown(external_id)}")
+    if chats[external_id].sources > 1:
+        raise FieldProblem(
+            "chat_id", f"{chats[external_id].sources} sources hold a chat {shown(external_id)}"
+        )
     return chats[external_id]
 
 

@@ -13,6 +13,7 @@ from common.problems import FieldProblem, ImportProblem
 CHUNK = 1 << 16  # characters
 # A whole string, a string that continues after the chunk, or a bracket.
 _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\][{}]', re.DOTALL)
+_SCALAR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s",:\[\]{}]++', re.DOTALL)
 _BLANK = re.compile(r"\s*+")
 
 
@@ -73,7 +74,7 @@ def record_problem(path: Path, number: int, field: str, message: str) -> ImportP
 
 def _texts(file: TextIO) -> Iterator[str]:
     """Yield the text of each object."""
-    window = _Window(file)
+    window = Window(file)
     is_array = window.take("[")
     first = True
     while not (window.take("]") if is_array else window.at_end()):
@@ -85,15 +86,24 @@ def _texts(file: TextIO) -> Iterator[str]:
         raise FieldProblem("", "unexpected text after the end of the list")
 
 
-class _Window:
+class Window:
     """The part of the file in memory that is not consumed yet."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.text, self.at = file, "", 0
+        self._line, self._counted = 1, 0  # the line at this place of `text`
+
+    @property
+    def line(self) -> int:
+        """The line of what comes next, from 1."""
+        self._line += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
 
     def more(self) -> bool:
         """Double the text in memory; return False at the end of the file."""
         chunk = self.file.read(max(CHUNK, len(self.text) - self.at))
+        self._line, self._counted = self.line, 0
         self.text, self.at = self.text[self.at :] + chunk, 0
         if len(self.text) > 2 * MAX_LINE:
             raise _too_long()
@@ -122,6 +132,23 @@ class _Window:
             raise FieldProblem("", "the file ends before the end of the list")
         if self.text[self.at] != "{":
             raise FieldProblem("", "must be an object: expected a list of objects, or one object per line")
+        return self._bracketed()
+
+    def value(self) -> str:
+        """Return the text of the next value of any type."""
+        if self.at_end():
+            raise FieldProblem("", "the file ends inside this record")
+        if self.text[self.at] in "[{":
+            return self._bracketed()
+        while True:
+            match = _SCALAR.match(self.text, self.at)
+            # A number may continue after the chunk.
+            if match and match.end() < len(self.text):
+                return self._consume(match.end() - self.at)
+            if not self.more():
+                raise FieldProblem("", "the file ends inside this record")
+
+    def _bracketed(self) -> str:
         depth, scanned = 0, 0  # characters after self.at
         while True:
             for piece in _PIECE.finditer(self.text, self.at + scanned):

@@ -32,6 +32,8 @@ def template_of(kind: ImportKind, form: str) -> bytes:
 
 def formats_of(kind: ImportKind) -> list[str]:
     """Return the formats with a template for this kind."""
+    if not kind.examples:
+        return []
     return [form for form in TEMPLATE_FORMATS if form != "zip" or kind.key == "knowledge"]
 
 

@@ -94,6 +94,8 @@ def guess_of(kind: ImportKind, columns: tuple[Column, ...]) -> ColumnMapping:
 
 def import_lines(row: DataImport, kind: ImportKind, rows: Iterator[Row]) -> Iterator[Row]:
     """Yield the lines that the rows of a file become, with the numbers of their rows."""
+    if kind.reader is not None:
+        return kind.reader(row.path, row.source)
     mapping = mapping_of(row)
     if kind.key == "chats":
         return chat_lines(rows, mapping, kind.targets, prefix=f"import-{row.sha256[:8]}")
@@ -102,7 +104,7 @@ def import_lines(row: DataImport, kind: ImportKind, rows: Iterator[Row]) -> Iter
 
 def mapping_refusal(row: DataImport, kind: ImportKind) -> str:
     """Return what the mapping lacks, "" where nothing is."""
-    if row.options.get("tool"):
+    if row.options.get("tool") or kind.reader is not None:
         return ""
     mapping = mapping_of(row)
     if kind.key == "chats":
@@ -114,6 +116,8 @@ def preview_of(row: DataImport, kind: ImportKind) -> Preview:
     """Return the first chats or lines of a file; it reads the first 2,000 rows at most."""
     if row.options.get("tool"):
         return Preview()
+    if kind.reader is not None:
+        return _checked_preview(row)
     if refusal := mapping_refusal(row, kind):
         return Preview(problem=refusal)
     try:
@@ -134,15 +138,22 @@ def _preview(row: DataImport, kind: ImportKind) -> Preview:
             break
     if kind.key != "chats":
         return Preview(lines=tuple(found), problem="" if found else problem)
-    chats = tuple(
-        PreviewChat(
-            str(line["id"]),
-            str(line.get("topic") or "unknown"),
-            [_shortened(n, message) for n, message in enumerate(line["messages"][:PREVIEW_MESSAGES], 1)],
-        )
-        for line in found
-    )
-    return Preview(chats=chats, problem="" if chats else problem)
+    return Preview(chats=tuple(map(_preview_chat, found)), problem="" if found else problem)
+
+
+def _checked_preview(row: DataImport) -> Preview:
+    """Return the first chats that the check has read; reading the file once more may take minutes."""
+    try:
+        with row.lines_path.open(encoding="utf-8") as file:
+            lines = [guarded_loads(line) for line in islice(file, PREVIEW_CHATS)]
+    except (OSError, FieldProblem):
+        return Preview()
+    return Preview(chats=tuple(map(_preview_chat, lines)))
+
+
+def _preview_chat(line: Mapping[str, Any]) -> PreviewChat:
+    messages = [_shortened(n, message) for n, message in enumerate(line["messages"][:PREVIEW_MESSAGES], 1)]
+    return PreviewChat(str(line["id"]), str(line.get("topic") or "unknown"), messages)
 
 
 def _shortened(n: int, message: Any) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _revision_line(row: LabelRevision, chat_id: str, criterion: str) -> Line:
 
 def _answer(row: Label | LabelRevision) -> Line:
     parts = [
-        {"message": part["n"], "start": part["start"], "end": part["end"], "quote": part["quote"]}
+        {"message": part["n"], "start": part["start"], "end": part["end"], "quote": part.get("quote", "")}
         for part in row.evidence
         if "start" in part
     ]

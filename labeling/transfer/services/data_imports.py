@@ -218,6 +218,9 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
             "", f"A ZIP of Markdown files holds knowledge, not {kind.unit}. Unpack other files"
         )
     row.source = source.as_json()
+    if kind.reader is not None:
+        _recall(row, kind)
+        return
     summary = summary_of(rows_of(row.path, source), lists=kind.key == "chats")
     columns = summary.columns
     if not columns:
@@ -226,12 +229,7 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
     row.columns = [
         {"name": one.name, "example": one.example, "words": list(one.words)} for one in columns[:500]
     ]
-    saved = saved_mapping(kind=kind.key, columns=columns_of(row))
-    row.mapping = saved.mapping if saved else guess_of(kind, columns_of(row)).as_json()
-    row.options = dict(saved.options) if saved else {}
-    # Chats that were stored before there was a rubric join a set when their file comes again.
-    if (not saved or not ChatSet.objects.exists()) and "new_set" in kind.asks and Rubric.objects.exists():
-        row.options |= {"set": row.file_name.rsplit(".", 1)[0]}
+    _recall(row, kind)
     extras = extras_of(row.path, source)
     if kind.key == "rubric":
         row.options |= {
@@ -243,6 +241,16 @@ def _recognise(row: DataImport, kind: ImportKind) -> None:
         names = {column.name.split(".")[0] for column in columns}
         tool = next((tool for sign, tool in _TOOL_SIGNS.items() if sign in names), "")
         row.options |= {"tool": tool} if tool else {}
+
+
+def _recall(row: DataImport, kind: ImportKind) -> None:
+    """Offer what was chosen for the last file with these columns, else what they seem to be."""
+    saved = saved_mapping(kind=kind.key, columns=columns_of(row))
+    row.mapping = saved.mapping if saved else guess_of(kind, columns_of(row)).as_json()
+    row.options = dict(saved.options) if saved else {}
+    # Chats that were stored before there was a rubric join a set when their file comes again.
+    if (not saved or not ChatSet.objects.exists()) and "new_set" in kind.asks and Rubric.objects.exists():
+        row.options |= {"set": row.file_name.rsplit(".", 1)[0]}
 
 
 def _options_refusal(options: Mapping[str, Any], kind: ImportKind) -> str:

@@ -1,27 +1,12 @@
-"""Kinds of imports that labeling itself takes: chats and labels."""
+"""The import of labels, as the pages of imports know it."""
 
 import json
 from pathlib import Path
 
 from common.imports import ImportKind, Options, Target
 from common.jsonl import ImportResult
-from labeling.chats.services.chats import chats_check, chats_import
 from labeling.transfer.services.importers import tool_labels_import
 from labeling.transfer.services.labels import labels_import
-
-
-def _chats_store(path: Path, options: Options) -> ImportResult:
-    chat_set = str(options.get("set", ""))
-    return chats_import(
-        path=path,
-        set_name=chat_set,
-        rubric_name=str(options.get("rubric", "")) if chat_set else "",
-        split=str(options.get("split", "")) if chat_set else "",
-    )
-
-
-def _chats_check(path: Path, options: Options) -> ImportResult:
-    return chats_check(path=path, into_set=bool(options.get("set")))
 
 
 def _labels_store(path: Path, options: Options) -> ImportResult:
@@ -32,56 +17,6 @@ def _labels_store(path: Path, options: Options) -> ImportResult:
         return tool_labels_import(path=path, tool=tool, mapping_path=mapping, replace_accounts=replace)
     return labels_import(path=path, replace_accounts=replace)
 
-
-CHATS = ImportKind(
-    key="chats",
-    label="Chats",
-    unit="chats",
-    about="Conversations of your chatbot, with a row for each chat or for each message.",
-    targets=(
-        Target(
-            "id",
-            "Chat id",
-            also=(
-                *("chatid", "conversationid", "sessionid", "dialogid", "dialogueid", "threadid", "ticketid"),
-                *("caseid", "convid", "chat", "conversation", "session", "ticket", "uuid", "externalid"),
-            ),
-        ),
-        Target("topic", "Topic", also=("category", "subject", "intent", "theme", "queue", "label")),
-        Target(
-            "started_at", "Start of the chat", "time", also=("start", "starttime", "chatdate", "openedat")
-        ),
-        Target("split", "Split", also=("partition", "fold")),
-        Target("variant", "Variant", also=("version", "botversion", "arm")),
-        Target("experiment", "Experiment", also=("test", "abtest")),
-        Target("cluster", "Group of chats (same customer)", also=("customerid", "userid", "clientid")),
-        Target("metadata", "Extra field", also=("title", "language", "lang", "channel", "country")),
-    ),
-    store=_chats_store,
-    check=_chats_check,
-    trial=False,
-    batches=True,
-    asks=frozenset({"new_set"}),
-    derived={"labeling.consensus": {}},
-    examples=(
-        {
-            "id": "c-1",
-            "topic": "refund",
-            "messages": [
-                {"role": "user", "content": "Where is my refund?", "created_at": "2026-11-17T09:12:00Z"},
-                {"role": "assistant", "content": "It is on its way.", "created_at": "2026-11-17T09:12:05Z"},
-            ],
-        },
-        {
-            "id": "c-2",
-            "topic": "promo code",
-            "messages": [
-                {"role": "user", "content": "My code does not work", "created_at": "2026-11-17T09:15:00Z"},
-                {"role": "assistant", "content": "It needs €40.", "created_at": "2026-11-17T09:15:06Z"},
-            ],
-        },
-    ),
-)
 
 LABELS = ImportKind(
     key="labels",

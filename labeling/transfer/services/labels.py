@@ -18,6 +18,7 @@ from common.problems import FieldProblem, ImportProblem, shown
 from labeling.chats.queries import ChatRef, chats_by_external_id
 from labeling.consensus.services.consensus import consensus_refresh
 from labeling.consensus.services.label_copies import history_add
+from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
 from labeling.people.services.audit import acting_user, audit_all, audit_import, operator_name
@@ -404,6 +405,7 @@ class _LabelsImport:
 
     def _create(self, new: Sequence[Label]) -> None:
         Label.objects.bulk_create(new)
+        Chat.objects.sampled({label.chat_id for label in new})
         import_watch().created(new, ("revision",))
         self._record(new, [label.pk for label in new])
 

@@ -5,6 +5,8 @@ from typing import Any
 from django.core.management.commands import migrate
 from django.db import connections
 
+from common.garbage import few_collections
+
 
 class Command(migrate.Command):
     """Create or update the tables; create a missing SQLite file unless --check or --plan is given."""
@@ -14,7 +16,8 @@ class Command(migrate.Command):
         if database.vendor == "sqlite":
             database.may_create = not (options["check_unapplied"] or options["plan"])  # type: ignore[attr-defined]
         try:
-            super().handle(*args, **options)
+            with few_collections():
+                super().handle(*args, **options)
         finally:
             if database.vendor == "sqlite":
                 database.may_create = False  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection, transaction
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
+from evaluation.runs.queries.workers import WEBHOOK_QUEUE
 from labeling.people.queries.people import accounts_exist
 from labeling.people.services.invitations import setup_code
 from lace_site.keeper import STOP_SECONDS, Child, Keeper
@@ -83,11 +84,12 @@ class Command(WorkbenchCommand):
         """Keep the children alive until Ctrl-C; say once that the pages can be opened."""
         announced = False
         try:
-            keeper.start()
+            keeper.start(web_first=True)
             while True:
                 time.sleep(LOOK_SECONDS)
                 keeper.look(time.monotonic())
                 if not announced and answers(port):
+                    keeper.start_others()
                     keeper.say(f"LACE workbench on http://{HOST}:{port}/   (Ctrl-C to stop)")
                     if link := first_account_link(keeper.url):
                         keeper.say(f"No account yet. Create the first one, a lead's: {link}")
@@ -199,7 +201,7 @@ def web_command(bind: str, *, application: str = "lace_site.wsgi") -> list[str]:
 
 
 def worker_commands(judges: int) -> dict[str, list[str]]:
-    """Return the commands by name: Celery workers, one per judge and one default, and the clock."""
+    """Return the commands by name: Celery workers, one per judge, default and webhooks, and the clock."""
     queues = {f"judge{number}": "judge" for number in range(1, judges + 1)} | {"default": "default"}
     # Workers coordinate through the database, not with each other.
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -207,6 +209,9 @@ def worker_commands(judges: int) -> dict[str, list[str]]:
         name: [*celery_command("worker"), "-Q", queue, "-n", f"{name}@%h", "--concurrency", "1", *alone]
         for name, queue in queues.items()
     }
+    # Each of its threads sends to one webhook: a receiver that hangs holds up no other.
+    threads = ["-Q", WEBHOOK_QUEUE, "-n", "webhooks@%h", "--pool", "threads", "--concurrency", "8"]
+    workers["webhooks"] = [*celery_command("worker"), *threads, *alone]
     return workers | {"clock": [*celery_command("beat"), "--pidfile="]}
 
 

@@ -277,7 +277,7 @@ def test_changed_ones_take_the_same_queries_however_many(
     certificate_states(list(certificate_whole()))
     for number in (1, 2):
         rows = list(certificate_whole()[:number])
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             assert {state.notes for state in certificate_states(rows).values()} == {(STILL,)}
 
 

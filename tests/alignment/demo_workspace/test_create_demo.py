@@ -1,13 +1,14 @@
 """create_demo: something on every page, marked for what it is, and the same after a second start."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.core.management import CommandError
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -32,16 +33,28 @@ SMALL = ("--chats", "40")
 ROLES, RATERS = ["rater", "author", "lead"], [f"rater-{letter}" for letter in "abcde"]
 
 
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Settings) -> Path:
+def folder(demo_folder: Path, settings: Settings) -> Path:
     """Where the demo's password is kept."""
-    settings.VAR_DIR = tmp_path
-    return tmp_path
+    settings.VAR_DIR = demo_folder
+    return demo_folder
+
+
+@pytest.fixture(scope="module")
+def demo_once(module_rows: Callable[[Callable[[], Any]], Any], demo_folder: Path) -> dict[str, Any]:
+    with override_settings(VAR_DIR=demo_folder):
+        made: dict[str, Any] = module_rows(lambda: run("create_demo", *SMALL).document)
+    return made
 
 
 @pytest.fixture
-def demo(db: None) -> dict[str, Any]:
-    return run("create_demo", *SMALL).document
+def demo(demo_once: dict[str, Any], db: None) -> dict[str, Any]:
+    return demo_once
 
 
 def rows() -> dict[str, int]:

@@ -10,7 +10,10 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from alignment.certificates.queries.certificates import judge_changes
+from alignment.certificates.queries.drifts import judge_drifts
+from alignment.models.alerts import Alert
 from alignment.models.certificates import Certificate
+from alignment.models.issues import Issue, IssueScan
 from alignment.models.misalignments import Misalignment
 from alignment.models.regressions import RegressionTest, ReleaseRequest
 from evaluation.models.judges import Judge
@@ -45,6 +48,8 @@ def test_the_demo_shows_each_state_and_a_second_start_changes_nothing() -> None:
         weeks_of_history,
         simulated_is_marked,
         no_truth_in_prompts,
+        alerts_with_their_causes,
+        issues_of_each_state,
     )
     for check in checks:
         check()
@@ -126,6 +131,21 @@ def no_truth_in_prompts() -> None:
     call = ModelCall.objects.filter(endpoint="simulated:").first()
     assert call is not None
     assert "evidence" not in str(call.settings)
+
+
+def alerts_with_their_causes() -> None:
+    found = dict(Alert.objects.values_list("criterion__key", "cause"))
+    assert found["reasked_known_information"] == "bot"
+    assert found["understood_every_request"] == "judge"
+    certificates = list(Certificate.objects.order_by("pk"))
+    assert "drifted" in str(judge_drifts(certificates)[certificates[-1].pk])
+
+
+def issues_of_each_state() -> None:
+    assert set(Issue.objects.values_list("state", flat=True)) >= {"open", "acknowledged", "ignored"}
+    assert Issue.objects.filter(returned=True).exists()
+    assert Issue.objects.exclude(owner=None).exclude(note="").count() >= 3
+    assert IssueScan.objects.filter(state="done").count() == 8
 
 
 def pages_have_something(password: str) -> None:

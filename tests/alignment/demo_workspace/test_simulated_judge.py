@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from alignment.demo_workspace.core.compose import ComposedChat, passes_when
-from alignment.demo_workspace.queries import composed_chats, demo_answers
+from alignment.demo_workspace.queries import chat_topics, composed_chats, demo_answers
+from alignment.topic_prompt.core import read_topic, topic_messages, topics_of
 from common.problems import InputProblem
 from evaluation.core.transcript_fencing import chat_block
 from evaluation.core.types import Chat, Criterion, Message, Sampling, Setup
@@ -121,3 +122,22 @@ def test_elsewhere_it_has_no_endpoint_and_starts_no_run() -> None:
     for judge, where in ((JudgeSpec("direct"), endpoint), (JudgeSpec("direct", model=SIMULATED_MODEL), real)):
         with pytest.raises(InputProblem, match="demo workspaces only"):
             run_start(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=where)
+
+
+def topic_of(messages: list[dict[str, str]], topics: str = "") -> str | None:
+    """The topic that the simulated judge answers to the topic prompt."""
+    listed = topics_of(topics or "".join(f"{topic}: any\n" for topic in sorted(set(chat_topics().values()))))
+    system, user = topic_messages(listed, messages, secret=SECRET)
+    answer = answer_text(system=system.text, user=user.text, answers=demo_answers())
+    return read_topic(answer, listed)
+
+
+def test_it_gives_topics_with_a_few_errors_and_unknown_to_chats_that_are_not_the_demos(
+    chats: list[ComposedChat],
+) -> None:
+    pairs = [(chat.topic, topic_of([dict(one) for one in chat.messages])) for chat in chats[:200]]
+    right = sum(given == answered for given, answered in pairs)
+    assert 176 <= right < 200
+    assert pairs == [(chat.topic, topic_of([dict(one) for one in chat.messages])) for chat in chats[:200]]
+    stranger = [{"role": "user", "content": "Is it raining in your town?"}]
+    assert topic_of(stranger, "returns: sending back\ndelivery: where it is") == "unknown"

@@ -37,6 +37,7 @@ CHATS = [
     chat("c2", "Hi", "", HARD, topic="refund", split="holdout", experiment="e", variant="v")
     | {
         "started_at": "2026-11-01T10:00:00.123456+01:00",
+        "unit_id": "customer-7",
         "metadata": {"title": "T", "deep": {"n": [1, 2.5, None]}},
     },
     {"id": "c1", "messages": [{"role": "tool", "content": "{}", "created_at": "2026-11-01T10:00:00+01:00"}]},

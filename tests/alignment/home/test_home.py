@@ -13,11 +13,12 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.home.queries.glance import glance_rows
 from alignment.models.reports import Report
+from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.reports.worker import report_store
 from common.inbox.services import comment_add
 from common.inbox.subjects import subjects_open_to
 from evaluation.models.runs import Run
-from labeling.models.chats import ChatSetMember
+from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -146,6 +147,21 @@ def test_the_figures_at_a_glance_are_those_of_the_report(busy: Compared) -> None
         assert newest.ceiling == entry["human"]["ceiling"]["value"]
         assert [newest.decision.status, *newest.decision.reasons] == [entry["status"], *entry["reasons"]]
         assert not newest.outdated
+
+
+def test_a_nights_sample_leaves_the_report_on_home(busy: Compared) -> None:
+    run = run_of_all(busy)
+    report_store(Scope(run.chat_set, run), share=False)
+    assert run.chat_set is not None
+    sample = ChatSet.objects.create(
+        name="Every night 2026-11-02", kind="sample", rubric=run.chat_set.rubric, sampling={"plan": 1}
+    )
+    night = Run.objects.create(judge=run.judge, chat_set=sample, state="done", finished_at=timezone.now())
+    night.run_chats.create(chat=run.run_chats.all()[0].chat)
+    report_store(Scope(sample, night), share=False)
+    version_counts_store(night)
+    url = reverse("alignment:report_run", args=[run.pk])
+    assert f'href="{url}">Report' in links_of("ines")
 
 
 def test_a_report_of_an_earlier_version_is_not_shown_as_the_released_ones(busy: Compared) -> None:

@@ -11,6 +11,7 @@ from alignment.models.reports import Report
 from alignment.reports.queries.report_list import RunStatus
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared, add_chats, share_report, text_of
@@ -123,6 +124,19 @@ def test_test_runs_are_listed_apart(four: Compared, lead: Client) -> None:
         for query in ("", "?purpose=tests", "?purpose=nonsense")
     }
     assert listed == {"": [four.run.pk], "?purpose=tests": [test.pk], "?purpose=nonsense": [four.run.pk]}
+
+
+def test_a_plans_nights_are_listed_only_where_their_set_is_chosen(four: Compared, lead: Client) -> None:
+    night = again(four)
+    sample = ChatSet.objects.create(
+        name="Every night 2026-11-02", kind="sample", rubric=four.chat_set.rubric, sampling={"plan": 1}
+    )
+    Run.objects.filter(pk=night.pk).update(chat_set=sample)
+    listed = {
+        query: [row["row"].id for row in lead.get(LIST + query).context["runs"]]
+        for query in ("", f"?set={sample.pk}")
+    }
+    assert listed == {"": [four.run.pk], f"?set={sample.pk}": [night.pk]}
 
 
 @pytest.mark.heavy

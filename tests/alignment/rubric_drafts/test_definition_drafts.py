@@ -12,13 +12,12 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from alignment.models.rubric_drafts import CriterionDraft
-from alignment.prompts.suggestions.worker import POISON
-from alignment.rubric_drafts import worker
 from alignment.rubric_drafts.core import Unreadable, read_draft
 from alignment.rubric_drafts.services import DraftRefused, draft_cancel, draft_prepare, draft_start
-from alignment.rubric_drafts.worker import DRAFTS, drafts_sweep
+from alignment.rubric_drafts.worker import DRAFTS
 from alignment.tasks import draft_definition
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
+from evaluation.runs.worker import stored_questions
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from evaluation.runs.worker.single_calls import question_estimate
 from evaluation.templatetags.runs import usd
@@ -253,10 +252,10 @@ def test_what_a_dead_worker_held_is_asked_again_and_fails_at_last(
     assert DRAFTS.waiting() == [row.pk]
     lost.refresh_from_db()
     assert lost.outcome == "unknown_maybe_billed"
-    drafts_sweep()
+    DRAFTS.sweep()
     CriterionDraft.objects.update(tries=MOST_TRIES)
     draft_work_off(row)
-    assert (row.state, row.error, definer.count) == ("failed", POISON, 0)
+    assert (row.state, row.error, definer.count) == ("failed", stored_questions.POISON, 0)
 
 
 def test_two_tasks_ask_once(definer: StubEndpoint, rubric: Rubric, lead_user: User) -> None:
@@ -268,7 +267,7 @@ def test_two_tasks_ask_once(definer: StubEndpoint, rubric: Rubric, lead_user: Us
 def test_without_the_endpoint_it_waits_and_says_why(
     settings: Settings, rubric: Rubric, lead_user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "PATIENCE", 0.5)
+    monkeypatch.setattr(stored_questions, "PATIENCE", 0.5)
     with answering(settings, defines):
         row = draft_start(choice=choice_of(rubric), by=lead_user)
     draft_work_off(row)

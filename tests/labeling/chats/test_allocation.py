@@ -35,6 +35,15 @@ def test_neyman_without_any_spread_needs_no_more_than_the_minimum() -> None:
     assert allocation([50, 50], 20, rule=AllocationRule.NEYMAN, spreads=[0.0, 0.0], minimum=10) == [10, 10]
 
 
+def test_neyman_without_any_spread_cannot_give_more_than_the_minimum() -> None:
+    with pytest.raises(AllocationError, match="strata without spread"):
+        allocation([50, 50], 30, rule=AllocationRule.NEYMAN, spreads=[0.0, 0.0], minimum=10)
+
+
+def test_a_maximum_caps_each_stratum() -> None:
+    assert allocation([100, 900, 10], 110, rule=AllocationRule.PROPORTIONAL, maximum=60) == [45, 60, 5]
+
+
 @pytest.mark.parametrize(("n", "minimum"), [(31, 0), (5, 3)])
 def test_an_impossible_sample_is_refused(n: int, minimum: int) -> None:
     with pytest.raises(AllocationError, match=f"{n} chats cannot be sampled from 30"):

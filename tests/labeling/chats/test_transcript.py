@@ -68,6 +68,9 @@ def test_what_a_line_does_not_say_is_none() -> None:
         ({"metadata": []}, "metadata: must be an object"),
         ({"topic": "x" * 201}, "topic: is longer than 200"),
         ({"experiment": "x" * 81}, "experiment: is longer than 80"),
+        ({"experiment": "a//b"}, "experiment: 'a//b' must not have empty parts"),
+        ({"experiment": "a/"}, "experiment: 'a/' must not have empty parts"),
+        ({"experiment": ".."}, "experiment: '..' must not have empty parts, . or .."),
         ({"variant": 3}, "variant: must be text"),
     ],
 )

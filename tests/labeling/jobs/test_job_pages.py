@@ -79,7 +79,7 @@ def test_the_list_says_how_far_each_job_is_who_labels_and_what_is_overdue(desk: 
     assignment_submit(assignment=assignment, rater=desk.rater)
     LabelingJob.objects.update(due_at=timezone.now() - timedelta(days=1))
     response = lead.get(reverse("labeling:job_list"))
-    (row,) = response.context["jobs"]
+    (row,) = response.context["list"].jobs
     assert (row.name, row.submitted, row.wanted, row.overdue) == ("October", 1, 3, True)
     page = page_text(response)
     assert all(words in page for words in ("mara, rater-2", "1 of 3", "overdue", job_url(desk.job)))
@@ -409,5 +409,5 @@ def test_the_list_takes_the_same_number_of_queries_for_1_and_60_jobs(desk: Desk,
             page = lead.get(reverse("labeling:job_list"))
         counts.append(len(queries))
     assert counts[0] == counts[1]
-    assert len(page.context["jobs"]) == 50
+    assert len(page.context["list"].jobs) == 50
     assert "Page 1 of 2" in page_text(page)

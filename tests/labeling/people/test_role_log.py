@@ -77,6 +77,7 @@ def test_changed_permissions_of_a_role_are_logged_and_a_role_is_never_deleted(cl
     body = {"name": author.name, "permissions": [Permission.objects.get(codename="see_judge").pk]}
     assert client.post(f"/admin/auth/group/{author.pk}/change/", body).status_code == 302
     event = AuditEvent.objects.get(verb="role changed")
-    assert event.detail["permissions"] == {"old": ["edit_prompts", "see_judge"], "new": ["see_judge"]}
+    old = ["edit_prompts", "read_metrics", "see_judge"]
+    assert event.detail["permissions"] == {"old": old, "new": ["see_judge"]}
     assert event.actor == root
     assert client.post(f"/admin/auth/group/{author.pk}/delete/", {"post": "yes"}).status_code == 403

@@ -21,7 +21,7 @@ from labeling.people.services.audit import audit
 from tests.cases import METHODS
 from tests.factories.route_calls import as_text, ask, calls, without_tokens
 from tests.routes import ROUTES, read_whole
-from tests.world import World, make_world, rolled_back
+from tests.world import World, count_days, make_world, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
@@ -36,6 +36,7 @@ def build_world() -> World:
     _mark_chat(chat)
     _mark_people(world, chat)
     _mark_judge(world, chat)
+    count_days()
     return world
 
 

@@ -6,11 +6,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from labeling.models.chats import Chat, Topic
+from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.rating.services.submission import assignment_submit
+from labeling.sampling.queries import yesterday
+from labeling.sampling.services import draw_night
 from tests.factories.labelling_job import Desk, answer_all, grow, make_desk, user_of
+from tests.factories.nights import arrived, make_plan
 from tests.factories.pages import page_text
 from tests.factories.rows import make_chat
 
@@ -51,6 +54,30 @@ def test_the_list_counts_no_labelled_holdout_chat_for_an_author(desk: Desk, auth
         desk.chat_set.members.filter(chat=assignment.chat).update(split=split)
         (row,) = author.get(reverse("labeling:set_list")).context["sets"]
         assert (row.chats, row.labelled) == (3, labelled)
+
+
+def test_samples_of_plans_are_listed_by_plan_alone(desk: Desk, lead_user: User) -> None:
+    arrived({"refund": 4})
+    plan = make_plan(desk.chat_set.rubric, by=lead_user, name="Every night", chats=2)
+    sample = draw_night(plan=plan, day=yesterday(), spreads={}).chat_set
+    assert sample is not None
+    client, url = signed_in(lead_user), reverse("labeling:set_list")
+    page = client.get(url)
+    assert [row.id for row in page.context["sets"]] == [desk.chat_set.pk]
+    assert f'href="?plan={plan.pk}"' in page_text(page)
+    (row,) = client.get(url, {"plan": plan.pk}).context["sets"]
+    assert (row.id, row.chats) == (sample.pk, 2)
+    assert client.get(url, {"plan": "0"}).status_code == 404
+    # Pickers leave it out, unless it is chosen already.
+    assert {sample, desk.chat_set} == {*ChatSet.objects.listed(also=str(sample.pk))}
+    for picker in ("labeling:job_new", "evaluation:run_new"):
+        assert sample.name not in page_text(client.get(reverse(picker)))
+    assert sample.name in page_text(client.get(reverse("evaluation:run_new"), {"set": sample.pk}))
+    assert [row["id"] for row in client.get("/api/sets/").json()["sets"]] == [desk.chat_set.pk]
+    assert [row["id"] for row in client.get(f"/api/sets/?plan={plan.pk}").json()["sets"]] == [sample.pk]
+    sample.kind = ChatSet.Kind.GOLD
+    sample.save()
+    assert sample in ChatSet.objects.listed()  # a lead has chosen it since
 
 
 def test_a_set_shows_its_topics_its_jobs_and_how_far_the_labels_go(desk: Desk, lead_user: User) -> None:

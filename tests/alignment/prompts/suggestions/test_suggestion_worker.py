@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 
 from alignment.models.suggestions import Suggestion
-from alignment.prompts.suggestions import worker as runner
 from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_start
-from alignment.prompts.suggestions.worker import POISON, suggestions_waiting
+from alignment.prompts.suggestions.worker import SUGGESTIONS
 from alignment.tasks import suggest
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
+from evaluation.runs.worker.stored_questions import POISON
 from labeling.models.people import User
 from tests.factories.suggestions import Disputes, answer_with, drafts, revised
 from tests.factories.workers import wait_until, workers_with
@@ -66,7 +66,7 @@ def test_an_answer_that_was_stored_before_the_worker_died_is_not_paid_for_again(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("alignment.prompts.suggestions.worker._read", killed)
+        patched.setattr("evaluation.runs.worker.stored_questions.StoredQuestions._answered", killed)
         with pytest.raises(Killed):
             suggest(waiting.pk)
     assert ModelCall.objects.get().state == "answered"
@@ -80,12 +80,12 @@ def test_what_a_dead_worker_held_is_open_again_and_what_a_living_one_holds_is_no
 ) -> None:
     lease = lease_begin(None)
     Suggestion.objects.update(state="asking", lease=lease)
-    assert suggestions_waiting() == []
+    assert SUGGESTIONS.waiting() == []
     WorkerLease.objects.update(pid=2**22 + 1)
-    assert suggestions_waiting() == [waiting.pk]
+    assert SUGGESTIONS.waiting() == [waiting.pk]
     Suggestion.objects.update(state="asking", lease=lease)
     WorkerLease.objects.all().delete()  # as the reaper of runs does
-    assert suggestions_waiting() == [waiting.pk]
+    assert SUGGESTIONS.waiting() == [waiting.pk]
 
 
 @pytest.mark.parametrize("wanted", ["asking", "cancelled"])
@@ -100,13 +100,13 @@ def test_the_request_of_a_worker_that_died_is_closed_though_nobody_asks_again(
         key=waiting.question, endpoint="e", model=frozen["model"], role="reviser", settings={}, parts=[]
     )
     sent = Attempt.objects.create(call=call, number=1, sent_at=timezone.now(), reserved_usd=1)
-    suggestions_waiting()
+    SUGGESTIONS.waiting()
     sent.refresh_from_db()
     assert (sent.outcome, sent.ended_at) == ("sent", None)
     WorkerLease.objects.update(pid=2**22 + 1)
     if reaped:
         WorkerLease.objects.all().delete()
-    suggestions_waiting()
+    SUGGESTIONS.waiting()
     sent.refresh_from_db()
     assert sent.outcome == "unknown_maybe_billed"
     assert sent.ended_at is not None
@@ -130,13 +130,13 @@ def test_a_late_finisher_whose_lease_was_taken_back_writes_nothing(
 ) -> None:
     text = answer_with(revised(disputes.champion.text))
     reviser.answer = lambda body: StubReply(text)
-    settle = runner._settle
+    settle = SUGGESTIONS._settle
 
     def late(row: Suggestion, lease: WorkerLease, **what: object) -> None:
         Suggestion.objects.update(state="open", lease=None)
         settle(row, lease, **what)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(runner, "_settle", late)
+    monkeypatch.setattr(SUGGESTIONS, "_settle", late)
     suggest(waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.text) == ("open", "")

@@ -19,7 +19,7 @@ from alignment.prompts.suggestions.services import (
     suggestion_start,
     suggestion_use,
 )
-from alignment.prompts.suggestions.worker import suggestions_sweep, suggestions_waiting
+from alignment.prompts.suggestions.worker import SUGGESTIONS
 from alignment.tasks import suggest
 from evaluation.judges.core.spec import JudgeSpec
 from evaluation.judges.services.profiles import profile_save
@@ -186,7 +186,7 @@ def test_a_question_that_is_cancelled_and_asked_again_waits_for_the_answer_on_it
         suggest(again.pk)
         again.refresh_from_db()
         met.append(again)
-        assert suggestions_waiting() == [again.pk]  # the clock enqueues it soon
+        assert SUGGESTIONS.waiting() == [again.pk]  # the clock enqueues it soon
         assert Attempt.objects.get().ended_at is None  # a living worker's
         connection.close()
 
@@ -255,16 +255,16 @@ def test_an_answer_that_cannot_be_taken_is_a_failed_suggestion_with_its_raw_text
 def test_a_passing_failure_leaves_it_open_and_the_reaper_enqueues_again(
     settings: Settings, disputes: Disputes, author_user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alignment.prompts.suggestions.worker.PATIENCE", 0.5)
+    monkeypatch.setattr("evaluation.runs.worker.stored_questions.PATIENCE", 0.5)
     down = StubReply("", status=503)
     with suggesting(settings, disputes, lambda body: down) as stub:
         row = asked(disputes, author_user)
         assert (row.state, row.tries, row.lease) == ("open", 0, None)
         assert row.error
-        assert suggestions_waiting() == []  # enqueued a moment ago
+        assert SUGGESTIONS.waiting() == []  # enqueued a moment ago
         Suggestion.objects.update(rung_at=None)
-        assert suggestions_waiting() == [row.pk]
-        suggestions_sweep()
+        assert SUGGESTIONS.waiting() == [row.pk]
+        SUGGESTIONS.sweep()
         row.refresh_from_db()
         assert row.rung_at is not None
         stub.answer = drafts(disputes)

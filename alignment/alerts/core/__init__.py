@@ -1,0 +1,1 @@
+"""Detection of drift in judged rates, and which of bot and judge an alarm names."""

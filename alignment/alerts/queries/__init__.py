@@ -1,0 +1,1 @@
+"""Reads of alerts: nights to evaluate, gaps, lists and pages."""

@@ -1,0 +1,1 @@
+"""Experiments: sums over units, differences between variants, and what they show."""

@@ -1,0 +1,1 @@
+"""Pure parts of issues: clusters of rationales, their identity over weeks, their names."""

@@ -1,0 +1,1 @@
+"""Reads of issues: the texts to cluster, the list, one issue."""

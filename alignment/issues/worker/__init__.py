@@ -1,0 +1,1 @@
+"""What workers do for issues: cluster a week, ask a model for a name."""

@@ -1,0 +1,1 @@
+"""Topics of chats from a model, for chats that come without one."""

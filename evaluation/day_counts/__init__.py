@@ -1,0 +1,1 @@
+"""Counts of verdicts by day, kept in the transaction that stores the verdicts."""

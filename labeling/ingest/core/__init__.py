@@ -1,0 +1,1 @@
+"""Chats from outside, without Django: readers of traces, topic rules, redaction, upsert, retention."""

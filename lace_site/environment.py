@@ -1,0 +1,74 @@
+"""How settings are read from the environment and .env: kinds of values, and what is said of bad ones."""
+
+import os
+from ipaddress import ip_network
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import environ
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+env.read_env(str(BASE_DIR / ".env"))
+
+
+def positive(name: str, *, default: int) -> int:
+    """Return an environment variable that must be a whole number above 0."""
+    try:
+        value = env.int(name, default=default)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {os.environ[name]!r}") from error
+    if value <= 0:
+        raise ImproperlyConfigured(f"{name} must be above 0, not {value}")
+    return int(value)
+
+
+def positive_or_none(name: str) -> int | None:
+    """Return an environment variable that must be a whole number above 0; None where it is not set."""
+    return positive(name, default=1) if env.str(name, default="").strip() else None
+
+
+def switch(name: str) -> bool:
+    """Return an environment variable that is on or off; off when it is not set."""
+    value = env.str(name, default="off").strip().lower()
+    if value in ("on", "true", "yes", "1"):
+        return True
+    if value in ("off", "false", "no", "0", ""):
+        return False
+    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
+
+
+def time_zone() -> str:
+    """Return TIME_ZONE, which defines the limits of days."""
+    name = str(env.str("TIME_ZONE", default="UTC"))
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"TIME_ZONE names no time zone: {name!r}") from error
+    return name
+
+
+def networks(name: str) -> list[str]:
+    """Return the networks that a setting lists, such as 10.0.0.0/8,192.168.0.0/16."""
+    texts = [text.strip() for text in env.list(name, default=[]) if text.strip()]
+    for text in texts:
+        try:
+            ip_network(text)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} lists no network: {error}") from error
+    return texts
+
+
+def fernet_keys(name: str) -> list[str]:
+    """Return the encryption keys that a setting lists."""
+    keys = [key.strip() for key in env.list(name, default=[]) if key.strip()]
+    for number, key in enumerate(keys, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            problem = f"{name}: key {number} must be 32 bytes in URL-safe Base64"
+            raise ImproperlyConfigured(problem) from None
+    return keys
