@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
 WORKERS ?= 2
+DATA := $(or $(LACE_DATA_DIR),var)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Each process would else compile every module again where this is set.
 export PYTHONDONTWRITEBYTECODE :=
@@ -23,8 +24,8 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-names.txt
 
 # ---- use
 # The demo has a database of its own: deleting var/demo.sqlite3* removes it.
-demo: export DATABASE_URL ?= sqlite:///var/demo.sqlite3
-demo: export LACE_BROKER_DIR ?= var/demo-broker
+demo: export DATABASE_URL ?= sqlite:///$(DATA)/demo.sqlite3
+demo: export LACE_BROKER_DIR ?= $(DATA)/demo-broker
 demo: $(VENV)/.runtime
 	$(BIN)/python manage.py migrate --verbosity 0 --skip-checks
 	$(BIN)/python manage.py create_demo --evaluate
@@ -82,4 +83,4 @@ attack: $(VENV)/.dev
 	  tests/labeling/people/test_visibility_of_authors.py
 
 clean:
-	rm -rf $(VENV) var
+	rm -rf $(VENV) $(DATA)
