@@ -352,6 +352,8 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
     # NB: the folder comes from the transport options only; the URL's path is ignored by kombu.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
+# Workers and scheduler touch it every few seconds, for probes of their container.
+LACE_ALIVE_FILE = env.str("LACE_ALIVE_FILE", default="")
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
 # Encrypt the keys of connected endpoints, the first one new ones; without any, a key in this file does.
