@@ -1,5 +1,5 @@
 SHELL := /bin/bash
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 RELEASE := .venv-release
@@ -110,6 +110,14 @@ sbom: $(RELEASE)/.installed
 # Known vulnerabilities of the locked packages; it says so where their database cannot be reached.
 audit: $(RELEASE)/.installed
 	$(RELEASE)/bin/python -m deploy.audit
+
+# The source of a release, as committed: dist/lace-workbench-VERSION.tar.gz, with its bill of materials.
+release: sbom
+	$(RELEASE)/bin/python -m deploy.release dist
+
+# The Dockerfile's steps and the units, executed on a clean machine; Linux, root. --installed is quicker.
+walk: $(VENV)/.dev
+	$(BIN)/python -m deploy.walk $(WALK)
 
 clean:
 	rm -rf $(VENV) $(RELEASE) $(DATA) dist

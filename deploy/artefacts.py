@@ -178,7 +178,9 @@ def read_unit(name: str, text: str) -> Unit:
 
 def read_units() -> dict[str, Unit]:
     """Read the services of this folder by name."""
-    return {path.name: read_unit(path.name, path.read_text("utf-8")) for path in sorted(UNITS.glob("*.service"))}
+    return {
+        path.name: read_unit(path.name, path.read_text("utf-8")) for path in sorted(UNITS.glob("*.service"))
+    }
 
 
 def read_environment_file(text: str) -> dict[str, str]:

