@@ -54,8 +54,9 @@ def enter(module: str, arguments: Sequence[str]) -> int | None:
         return None
     folder = Path(tempfile.mkdtemp(prefix="lace-walk-"))
     folder.chmod(0o755)
-    command = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
-    command += [sys.executable, "-m", module, *arguments]
+    tied = ["setpriv", "--pdeathsig", "KILL"]  # ends with this process, and all inside with it
+    apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+    command = [*tied, *apart, sys.executable, "-m", module, *arguments]
     try:
         return subprocess.run(command, env=os.environ | {INSIDE: str(folder)}, check=False).returncode
     finally:
