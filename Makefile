@@ -99,6 +99,7 @@ LOCK := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 
   --no-annotate --custom-compile-command "make lock" --default-index https://pypi.org/simple
 lock: $(RELEASE)/.installed
 	$(LOCK) requirements.txt -o locks/requirements.txt
+	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt
