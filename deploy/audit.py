@@ -19,7 +19,7 @@ VULNERABLE = 1
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What the database answered: packages that were looked up, those it did not know, and the findings."""
+    """The answer: how many packages the database knows, how many it does not, and the findings."""
 
     audited: int
     unknown: int

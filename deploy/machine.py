@@ -64,7 +64,7 @@ def enter(module: str, arguments: Sequence[str]) -> int | None:
 
 
 def leave_the_network() -> None:
-    """Keep the loopback alone, with all ports free. What runs already keeps its network."""
+    """Keep the loopback alone, with all ports free; processes that run already keep their network."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "no network namespace")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -135,7 +135,7 @@ class Machine:
     seconds: float = 900.0
 
     def build(self, python: Path) -> None:
-        """Lay out the system; `python` is the installation that stands for the image's own Python."""
+        """Lay out the system; `python` is used as the image's own Python."""
         for name in ("usr", "etc", "proc", "dev", "tmp", "run", "var", "opt"):
             (self.root / name).mkdir(parents=True)
         for name in LINKS:

@@ -2,7 +2,7 @@
 
 `web` asks the web server on this machine for /healthz, `ready` for /readyz. `process`, for workers and the
 scheduler, looks at the time of LACE_ALIVE_FILE, which they touch every few seconds. Exit 0 or 1, and a line
-about what is wrong. It imports nothing of the workbench: it runs every few seconds.
+about the problem. It imports no module of the workbench: it runs every few seconds.
 """
 
 import os

@@ -32,7 +32,7 @@ DOCUMENTS = [
 
 
 def options(words: list[str]) -> set[str]:
-    """What a command is, without its program, its name and its address; options with their values."""
+    """The words of a command, without its program, its name and its address; options with their values."""
     text = re.sub(r"^.*?-m ", "", " ".join(words))
     return set(re.sub(r"--(bind|worker-tmp-dir|no-control-socket)( [\w:./]+)?|-n \S+", "", text).split())
 
