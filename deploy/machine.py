@@ -55,7 +55,8 @@ def enter(module: str, arguments: Sequence[str]) -> int | None:
     folder = Path(tempfile.mkdtemp(prefix="lace-walk-"))
     folder.chmod(0o755)
     tied = ["setpriv", "--pdeathsig", "KILL"]  # ends with this process, and all inside with it
-    apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+    apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--mount-proc"]
+    apart += ["--fork", "--kill-child"]
     command = [*tied, *apart, sys.executable, "-m", module, *arguments]
     try:
         return subprocess.run(command, env=os.environ | {INSIDE: str(folder)}, check=False).returncode

@@ -384,8 +384,9 @@ def check_units(machine: Machine) -> None:
     place = machine.root / "etc/systemd/system"
     shutil.copytree(artefacts.UNITS, place)
     machine.add_account("lace", UID)
-    names = sorted(path.name for path in place.glob("lace*") if path.suffix != ".env")
-    names = [name.replace("@.", "@1.") for name in names]
+    names = [
+        f"/etc/systemd/system/{path.name}" for path in sorted(place.glob("lace*")) if path.suffix != ".env"
+    ]
     path = {"PATH": "/usr/bin:/bin", "SYSTEMD_LOG_LEVEL": "warning"}
     machine.run(["systemd-analyze", "verify", "--man=no", *names], environment=path)
     rate = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=25"]
