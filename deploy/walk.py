@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,10 @@ class Site:
             raise RuntimeError(f"{words[0]}: {done.stderr}")
         return done.stdout
 
+    def is_alive(self, name: str) -> bool:
+        """Return what the probe of a process says."""
+        return self.processes[name].ask(self.probes[name]).returncode == 0
+
     def prove(self, broker: redis.Redis, logs: Path) -> None:
         """Start it, use it, stop it. Raises where something does not hold."""
         self.command(self.migrate)
@@ -234,12 +239,8 @@ class Site:
         for name, process in self.processes.items():
             if name != "beat":
                 process.start()
-        for name, probe in self.probes.items():
-            wait(
-                lambda name=name, probe=probe: self.processes[name].ask(probe).returncode == 0,
-                name,
-                logs=logs,
-            )
+        for name in self.probes:
+            wait(partial(self.is_alive, name), name, logs=logs)
         say(f"  alive by their probes: {', '.join(self.probes)}")
         wait(lambda: request("GET", "/readyz") == (200, {"status": "ok"}), "/readyz", logs=logs)
         assert request("GET", "/healthz")[0] == 200
