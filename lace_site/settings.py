@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import tomllib
 from hashlib import sha256
 from pathlib import Path
@@ -13,11 +12,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from lace_site.environment import (
     BASE_DIR,
+    data_dir,
     env,
     fernet_keys,
     networks,
     positive,
     positive_or_none,
+    secret_key,
     switch,
     time_zone,
 )
@@ -25,27 +26,12 @@ from lace_site.private_files import UMASK
 
 # NB: before the first folder is made; every process reads this file first.
 os.umask(UMASK)
-VAR_DIR = BASE_DIR / "var"
-VAR_DIR.mkdir(exist_ok=True)
+# All that is written at run time; the code may be read-only.
+VAR_DIR = data_dir()
 
 # Name and version of this software, recorded in stored and signed documents.
 _project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
 SOFTWARE = {"name": _project["name"], "version": _project["version"]}
-
-
-def secret_key() -> str:
-    """Return SECRET_KEY, else a key created once in var/secret_key (readable by its owner only)."""
-    if configured := env.str("SECRET_KEY", default=""):
-        return str(configured)
-    path = VAR_DIR / "secret_key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text(encoding="utf-8")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(key := secrets.token_urlsafe(64))
-    return key
-
 
 SQLITE = "common.sqlite"  # Django's backend; a missing file is not created silently
 # How long workers and commands wait for a lock of the database or for its server; pages wait less.
@@ -107,17 +93,19 @@ def static_mark() -> str:
     return digest.hexdigest()[:12]
 
 
-SECRET_KEY = secret_key()
+DEBUG = switch("DEBUG")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+# Served to this machine alone: the addresses of endpoints may then lead to this machine, too.
+LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
+SECRET_KEY = secret_key(VAR_DIR, production=switch("HTTPS") or not LACE_LOOPBACK_ONLY, debug=DEBUG)
 # Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 # Archives of the whole workspace; web servers and workers share the folder.
 LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
 # A spaCy model that finds names of people and places in incoming chats, by its name or folder; "": none.
 LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
-DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
 SITE_NAME = site_name(DATABASES["default"])
@@ -364,6 +352,8 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
     # NB: the folder comes from the transport options only; the URL's path is ignored by kombu.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
+# Workers and scheduler touch it every few seconds, for probes of their container.
+LACE_ALIVE_FILE = env.str("LACE_ALIVE_FILE", default="")
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
 # Encrypt the keys of connected endpoints, the first one new ones; without any, a key in this file does.
@@ -371,8 +361,6 @@ LACE_ENDPOINT_KEYS = fernet_keys("LACE_ENDPOINT_KEYS")
 LACE_ENDPOINT_KEY_FILE = VAR_DIR / "keys" / "endpoints.key"
 # Private networks that the addresses of connected endpoints may lead to.
 LACE_ENDPOINT_NETWORKS = networks("LACE_ENDPOINT_NETWORKS")
-# Served to this machine alone: such endpoints may then be on this machine, too.
-LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")

@@ -21,7 +21,7 @@ from tests.pure_rooms import pure_modules
 from tests.urlconf import all_routes
 from tests.world import rolled_back
 
-HOUSE = ("lace_site", "alignment", "evaluation", "labeling", "common", "tests", "bench")
+HOUSE = ("lace_site", "alignment", "evaluation", "labeling", "common", "tests", "bench", "deploy")
 KINDS = {".py", ".html", ".js"}  # not the stylesheet: it is meant to be one
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 500, 40
 

@@ -363,3 +363,27 @@ def test_every_backup_under_write_load_is_sound_and_of_one_moment(tmp_path: Path
                 connection.close()
                 with closing(sqlite3.connect(place / "lace.sqlite3")) as copy:
                     assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+# ---------- a folder of backups ----------
+
+
+def test_a_folder_keeps_the_newest_backups_that_are_named_by_their_time(tmp_path: Path) -> None:
+    names = [f"lace-2026112{day}T031500Z.zip" for day in range(1, 5)]
+    for name in (*names, "lace-before-the-move.zip"):
+        (tmp_path / name).touch()
+    made = Path(run("backup", tmp_path, "--keep", "3").document["file"])
+    assert made.parent == tmp_path and made.stat().st_size > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *names[2:],
+        made.name,
+        "lace-before-the-move.zip",
+    ]
+
+
+@pytest.mark.parametrize(("place", "keep"), [("new.zip", "3"), ("", "0")], ids=["a file", "none"])
+def test_backups_are_only_deleted_from_a_folder_and_never_all(tmp_path: Path, place: str, keep: str) -> None:
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    assert "--keep" in refused("backup", folder / place, "--keep", keep)
+    assert list(folder.iterdir()) == []
