@@ -36,6 +36,7 @@ TO_SET = {"new_set": "Issue", "split": "dev", "chats": "5"}
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
     # ---- watching
     "metrics": (get(PEOPLE, says=404),),  # for Prometheus, which has a token
+    "status": (get(LEADS),),
     # ---- topics of incoming chats
     "alignment:topic_prompt": (get(LEADS), post(LEADS, {"topics": "a: first\nb: second"})),
     "alignment:topic_prompt_panel": (get(LEADS),),

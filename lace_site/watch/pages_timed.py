@@ -2,7 +2,7 @@
 
 import os
 
-from prometheus_client import Counter, Histogram, values
+from prometheus_client import Counter, Histogram, disable_created_metrics, values
 from prometheus_client.registry import CollectorRegistry
 
 from lace_site.watch.slots import slot
@@ -10,6 +10,7 @@ from lace_site.watch.slots import slot
 if "PROMETHEUS_MULTIPROC_DIR" in os.environ:  # gunicorn.conf.py sets it
     values.ValueClass = values.MultiProcessValue(process_identifier=slot)  # type: ignore[no-untyped-call]
 
+disable_created_metrics()  # they say nothing about this site, and double the lines
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REGISTRY = CollectorRegistry()
 SECONDS = Histogram(
@@ -24,8 +25,13 @@ RESPONSES = Counter(
 )
 
 
+def known_method(method: str | None) -> str:
+    """Return the method, or one name for all that nobody knows."""
+    return method if method in METHODS and method else "other"
+
+
 def page_timed(*, route: str, method: str | None, status: int, seconds: float) -> None:
     """Count an answer. Addresses without a route have one name together."""
-    route, method = route or "none", method if method in METHODS else "other"
+    route, method = route or "none", known_method(method)
     SECONDS.labels(route, method).observe(seconds)
     RESPONSES.labels(route, method, str(status)).inc()

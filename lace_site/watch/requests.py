@@ -8,8 +8,9 @@ from collections.abc import Callable
 import structlog
 from django.http import HttpRequest, HttpResponse
 
+from common.tracing import span
 from lace_site.watch.logs import current_request
-from lace_site.watch.pages_timed import page_timed
+from lace_site.watch.pages_timed import known_method, page_timed
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +25,12 @@ def request_id(request: HttpRequest) -> str:
     return sent if WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
 
 
+def trace_headers(request: HttpRequest) -> dict[str, str]:
+    """Return the headers that name the span of the client or proxy."""
+    named = {name: request.headers.get(name, "") for name in ("traceparent", "tracestate")}
+    return {name: value for name, value in named.items() if value}
+
+
 def request_watched(get_response: Handler) -> Handler:
     """Give each request its id, return it, and log how it was answered."""
 
@@ -32,17 +39,19 @@ def request_watched(get_response: Handler) -> Handler:
         request.META["LACE_REQUEST_ID"] = identity
         current = current_request.set(request)
         try:
-            with structlog.contextvars.bound_contextvars(request_id=identity):
+            with (
+                structlog.contextvars.bound_contextvars(request_id=identity),
+                span("request", "server", headers=trace_headers(request)) as add,
+            ):
                 response = get_response(request)
-                seconds = time.perf_counter() - began
-                match = request.resolver_match
-                page_timed(
-                    route=match.view_name if match else "",
-                    method=request.method,
-                    status=response.status_code,
-                    seconds=seconds,
-                )
-                log.info("request", status=response.status_code, ms=round(seconds * 1000, 1))
+                seconds, status = time.perf_counter() - began, response.status_code
+                route = request.resolver_match.view_name if request.resolver_match else ""
+                page_timed(route=route, method=request.method, status=status, seconds=seconds)
+                method = known_method(request.method)
+                add(name=f"{method} {route}".rstrip(), http_request_method=method, http_route=route)
+                failed = str(status) if status >= 500 else ""
+                add(http_response_status_code=status, lace_request=identity, failed=failed)
+                log.info("request", status=status, ms=round(seconds * 1000, 1))
         finally:
             current_request.reset(current)
         response[HEADER] = identity

@@ -12,7 +12,7 @@ def slot() -> str:
     """Return this process's slot in PROMETHEUS_MULTIPROC_DIR; another one after a fork.
 
     Files are named by slot and not by process id: a process that starts again continues the counts, and
-    restarts leave no files behind. The first process of all finds every slot free and starts anew.
+    restarts leave no files behind. The first process of all finds every slot free and starts at 0.
     """
     if os.getpid() not in _own:
         _own.clear()
