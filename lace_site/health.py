@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import cache as cache_of_process
 from typing import Any, Literal
 
 from celery import current_app
@@ -13,6 +14,8 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.cache import cache
 from django.db import Error, connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -101,6 +104,26 @@ def _disk(bad: State) -> Part:
     return Part(bad, f"The database cannot be written: {trouble}") if trouble else Part("ok", "has room")
 
 
+def _migrations() -> Part:
+    """Return whether the tables are those of this version. Newer ones are fine: an update may be going on."""
+    with suppress(Error):
+        applied = MigrationRecorder(connection).applied_migrations()
+        missing = [app for app, names in _newest_migrations() if not any(n in applied for n in names)]
+        if missing:
+            apps = ", ".join(sorted(missing))
+            return Part("degraded", f"Tables of an older version ({apps}): run manage.py migrate")
+    return Part("ok", "all applied")
+
+
+@cache_of_process
+def _newest_migrations() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return each app's newest migrations, with what a squashed one replaces; read once in a process."""
+    graph = MigrationLoader(None, ignore_no_initial=True).graph
+    return tuple(
+        (app, ((app, name), *graph.nodes[app, name].replaces[-1:])) for app, name in graph.leaf_nodes()
+    )
+
+
 # ---------- broker, queues, workers ----------
 
 
@@ -167,7 +190,8 @@ def _serve() -> Part | None:
 def site_parts() -> dict[str, Part]:
     """Return the state of every part of the site. Writes one row, at most every KEPT_SECONDS."""
     database = _database()
-    return {"database": database, **_other_parts(_disk("unready"))}
+    tables = {"migrations": _kept("migrations", _migrations)} if database.state == "ok" else {}
+    return {"database": database, **tables, **_other_parts(_disk("unready"))}
 
 
 def _other_parts(disk: Part) -> dict[str, Part]:
