@@ -118,7 +118,7 @@ def _migrations() -> Part:
 @cache_of_process
 def _newest_migrations() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return each app's newest migrations, with what a squashed one replaces; read once in a process."""
-    graph = MigrationLoader(None, ignore_no_initial=True).graph
+    graph = MigrationLoader(None).graph
     return tuple(
         (app, ((app, name), *graph.nodes[app, name].replaces[-1:])) for app, name in graph.leaf_nodes()
     )
