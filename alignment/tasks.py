@@ -22,6 +22,7 @@ from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, DRAFTS
 from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
+from evaluation.call_counts.services import calls_count
 from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
@@ -61,6 +62,7 @@ SWEEPS = (
     topics_sweep,
     inbox_sweep,
     retention_sweep,
+    calls_count,
 )
 
 

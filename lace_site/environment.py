@@ -12,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+SHORTEST_SECRET = 16
+
 env = environ.Env()
 env.read_env(str(BASE_DIR / ".env"))
 
@@ -86,6 +88,30 @@ def switch(name: str) -> bool:
     if value in ("off", "false", "no", "0", ""):
         return False
     raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
+
+
+def secret(name: str) -> str:
+    """Return a secret that other programs send, or "": long enough that nobody guesses it."""
+    value = str(env.str(name, default="")).strip()
+    if value and len(value) < SHORTEST_SECRET:
+        raise ImproperlyConfigured(f"{name} must have {SHORTEST_SECRET} characters or more")
+    return value
+
+
+def log_level(*, default: str) -> str:
+    """Return LOG_LEVEL, the least level that our own loggers log."""
+    name = str(env.str("LOG_LEVEL", default="") or default).upper()
+    if name not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+        raise ImproperlyConfigured(f"LOG_LEVEL must be debug, info, warning, error or critical, not {name!r}")
+    return name
+
+
+def log_form(*, default: str) -> str:
+    """Return LOG_FORMAT: json or text."""
+    name = str(env.str("LOG_FORMAT", default="") or default).lower()
+    if name not in ("json", "text"):
+        raise ImproperlyConfigured(f"LOG_FORMAT must be json or text, not {name!r}")
+    return name
 
 
 def time_zone() -> str:

@@ -63,6 +63,7 @@ HELP: dict[str, tuple[str, str]] = {
     "alignment:prompt_edit": ("write-prompts", "the-editor"),
     "alignment:prompt_start": ("write-prompts", "the-editor"),
     "alignment:redesign": ("write-prompts", "redesign-a-criterion"),
+    "status": ("watch", "status-page"),
     # ---- runs and judges
     "evaluation:run_list": ("run-it", "runs"),
     "evaluation:run_new": ("run-it", "runs"),

@@ -149,6 +149,7 @@ MORE_PAGES = (
     ("Create a rubric", "labeling:rubric_new", "labeling.manage_labeling"),
     ("Open a labelling job", "labeling:job_new", "labeling.manage_labeling"),
     ("People", "labeling:people", "labeling.manage_labeling"),
+    ("Status page", "status", "labeling.manage_labeling"),
     ("Audit log", "labeling:workspace_log", "labeling.manage_labeling"),
     ("Inbox", "inbox", ""),
     ("API tokens", "labeling:token_list", ""),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import tomllib
 from hashlib import sha256
 from pathlib import Path
@@ -15,14 +16,18 @@ from lace_site.environment import (
     data_dir,
     env,
     fernet_keys,
+    log_form,
+    log_level,
     networks,
     positive,
     positive_or_none,
+    secret,
     secret_key,
     switch,
     time_zone,
 )
 from lace_site.private_files import UMASK
+from lace_site.watch.logs import logging_config
 
 # NB: before the first folder is made; every process reads this file first.
 os.umask(UMASK)
@@ -111,6 +116,10 @@ DATABASES = {"default": database()}
 SITE_NAME = site_name(DATABASES["default"])
 # What one site writes at run time and another on this machine must not read: broker, state of `serve`.
 SITE_DIR = VAR_DIR / "sites" / SITE_NAME
+# Times of pages, a file for each web process of this site and machine; `/metrics` adds them up.
+METRICS_DIR = SITE_DIR / "metrics"
+# Whoever sends it reads `/metrics`; without it there is no such route.
+LACE_METRICS_TOKEN = secret("LACE_METRICS_TOKEN")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
@@ -143,6 +152,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "lace_site.watch.requests.request_watched",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lace_site.middleware.no_nul",
@@ -376,13 +386,12 @@ LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
 LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
-}
+# One JSON object a line, or text for people: on a terminal and with DEBUG.
+LOGGING = logging_config(
+    form=log_form(default="text" if DEBUG or sys.stderr.isatty() else "json"),
+    level=log_level(default="INFO" if DEBUG else "WARNING"),
+    debug=DEBUG,
+)
 
 # ---- rubric
 # What the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.

@@ -39,6 +39,7 @@ NOT_RUN = {
     "production.md": (8, "a download; tests of ingest, webhooks, experiments: the same calls and signature"),
     "review-alignment.md": (1, "tests/alignment/certificates verify a signature by the same calls"),
     "run-it.md": (2, "prices: as in files.md; processes: tests/test_serve.py"),
+    "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
 
 

@@ -160,11 +160,14 @@ _NEWS = "news for accounts that cannot sign in there yet"
 _IMPORTED = "files of imports stay here; what they brought goes along"
 _SENT = "requests to this installation's receivers; those of another one subscribe there"
 _CACHE = "computed or asked again when it is needed"
+_WATCH = "counts what happened at this installation"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
     "labeling.Invitation": _RIGHTS,
     "account.EmailAddress": "addresses stand with their accounts",
     "account.EmailConfirmation": _PRIVATE,
+    "evaluation.CallCount": _WATCH,
+    "evaluation.WorkCounter": _WATCH,
     "labeling.DataImport": _IMPORTED,
     "labeling.ImportedRow": _IMPORTED,
     "evaluation.ConnectedEndpoint": _PRIVATE,
