@@ -12,7 +12,8 @@ from typing import Any, Protocol, Self
 import aiohttp
 import httpx2
 
-from evaluation.gateway.addresses import AddressRefused, guarded_session
+from common.addresses import AddressRefused
+from evaluation.gateway.addresses import guarded_session
 from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 
