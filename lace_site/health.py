@@ -13,7 +13,6 @@ from typing import Any, Literal
 from celery import current_app
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.cache import cache
 from django.db import Error, connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
@@ -22,6 +21,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from common.disk import database_folder, disk_trouble
+from common.memory import memory as cache
 from evaluation.gateway.health import Check
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.queries.workers import WEBHOOK_QUEUE, no_worker, queue_workers, time_words

@@ -13,11 +13,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from lace_site.environment import (
     BASE_DIR,
+    domains,
     env,
     fernet_keys,
     networks,
+    one_of,
     positive,
     positive_or_none,
+    sign_on_provider,
     switch,
     time_zone,
 )
@@ -117,6 +120,7 @@ LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
 DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
+LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
@@ -125,7 +129,13 @@ SITE_NAME = site_name(DATABASES["default"])
 SITE_DIR = VAR_DIR / "sites" / SITE_NAME
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # For all processes: limits of sign-ins count in it.
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "common_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 200_000},
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What a process computed for its readers; workers store it for all processes in the database.
     "documents": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -152,11 +162,16 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "common.request_id.request_ids",
     "lace_site.middleware.no_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "lace_site.middleware.no_store",
@@ -167,6 +182,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "labeling.people.middleware.note_last_seen",
+    "labeling.people.middleware.SecondFactorFirst",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "common.drafts.middleware.drop_sent_drafts",
@@ -210,13 +226,14 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"
 # Local accounts of django-allauth; nobody signs up: leads create accounts and invite.
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["labeling.people.services.sign_in.Accounts"]
 ACCOUNT_ADAPTER = "labeling.people.services.sign_in.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "labeling.people.forms.SignInForm",
     "change_password": "labeling.people.forms.ChangePasswordForm",
     "reset_password": "labeling.people.forms.ResetByMailForm",
     "reset_password_from_key": "labeling.people.forms.NewPasswordForm",
+    "reauthenticate": "labeling.people.forms.PasswordAgainForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
@@ -225,8 +242,31 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "LACE workbench: "
 ACCOUNT_SESSION_REMEMBER = ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.ResetKeys"  # noqa: S105
-# Failed sign-ins, in each web process: by address, and by address and account.
+# Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
+# anybody could lock it.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+# Second factors.
+MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": "labeling.people.forms.CodeForm",
+    "reauthenticate": "labeling.people.forms.CodeAgainForm",
+    "activate_totp": "labeling.people.forms.AppForm",
+    "add_webauthn": "labeling.people.forms.PasskeyForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_TOLERANCE = 1  # clocks of phones differ: the code before and the one after count, too
+# Single sign-on with OpenID Connect.
+LACE_SSO_ISSUER = env.str("LACE_SSO_ISSUER", default="").rstrip("/")
+LACE_SSO_NAME = env.str("LACE_SSO_NAME", default="Single sign-on")
+LACE_SSO_DOMAINS = domains("LACE_SSO_DOMAINS")
+LACE_SSO_ROLE = one_of("LACE_SSO_ROLE", "none", "rater", "author", "invited").replace("none", "")
+LACE_SSO_TRUST_EMAIL = switch("LACE_SSO_TRUST_EMAIL")
+SOCIALACCOUNT_ADAPTER = "labeling.people.services.sign_on.SignOnAdapter"
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
+SOCIALACCOUNT_PROVIDERS = sign_on_provider(
+    LACE_SSO_ISSUER, LACE_SSO_NAME, loopback=set(ALLOWED_HOSTS) <= LOOPBACK
+)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = time_zone()
@@ -372,7 +412,7 @@ LACE_ENDPOINT_KEY_FILE = VAR_DIR / "keys" / "endpoints.key"
 # Private networks that the addresses of connected endpoints may lead to.
 LACE_ENDPOINT_NETWORKS = networks("LACE_ENDPOINT_NETWORKS")
 # Served to this machine alone: such endpoints may then be on this machine, too.
-LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
+LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= LOOPBACK
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.test import Client
@@ -59,6 +60,7 @@ from tests.factories.suggestions import stored_suggestion
 from tests.factories.webhooks import stored_webhook
 
 CANARY = "CANARY"
+UNKNOWN = 987_654_320
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,15 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
         **_people(lead),
+        "session_id": _session(users["rater"]),
     }
+
+
+def _session(user: User) -> int:
+    """A browser in which the account is signed in."""
+    return UserSession.objects.create(
+        user=user, ip="192.0.2.7", session_key=f"{CANARY}-session", user_agent=CANARY
+    ).pk
 
 
 def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:
@@ -239,6 +249,8 @@ def _people(lead: User) -> dict[str, Any]:
         "reset_key": key,
         "token": secret,
         "invitation_id": invitation.pk,
+        "pk": UNKNOWN,
+        "gone_session": UNKNOWN,
         "group_id": Group.objects.create(name=f"{CANARY}-shift").pk,
     }
 
