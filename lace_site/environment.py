@@ -1,6 +1,7 @@
 """How settings are read from the environment and .env: kinds of values, and what is said of bad ones."""
 
 import os
+from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,12 @@ def sign_on_provider(issuer: str, label: str, *, loopback: bool) -> dict[str, An
             "APPS": [{**app, "settings": {"server_url": issuer, "oauth_pkce_enabled": True}}],
         }
     }
+
+
+def static_mark() -> str:
+    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
+    digest = sha256()
+    for path in sorted(BASE_DIR.glob("*/static/**/*")):
+        if path.is_file():
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]

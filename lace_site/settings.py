@@ -21,6 +21,7 @@ from lace_site.environment import (
     positive,
     positive_or_none,
     sign_on_provider,
+    static_mark,
     switch,
     time_zone,
 )
@@ -101,15 +102,6 @@ def site_name(config: dict[str, Any]) -> str:
     return f"{name}_{sha256(place.encode()).hexdigest()[:8]}"
 
 
-def static_mark() -> str:
-    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
-    digest = sha256()
-    for path in sorted(BASE_DIR.glob("*/static/**/*")):
-        if path.is_file():
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
 SECRET_KEY = secret_key()
 # Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
@@ -120,8 +112,9 @@ LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
 DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
-LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+# Served to this machine alone: endpoints and the provider of sign-on may then be on this machine, too.
+LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
 SITE_NAME = site_name(DATABASES["default"])
@@ -264,9 +257,7 @@ LACE_SSO_ROLE = one_of("LACE_SSO_ROLE", "none", "rater", "author", "invited").re
 LACE_SSO_TRUST_EMAIL = switch("LACE_SSO_TRUST_EMAIL")
 SOCIALACCOUNT_ADAPTER = "labeling.people.services.sign_on.SignOnAdapter"
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
-SOCIALACCOUNT_PROVIDERS = sign_on_provider(
-    LACE_SSO_ISSUER, LACE_SSO_NAME, loopback=set(ALLOWED_HOSTS) <= LOOPBACK
-)
+SOCIALACCOUNT_PROVIDERS = sign_on_provider(LACE_SSO_ISSUER, LACE_SSO_NAME, loopback=LACE_LOOPBACK_ONLY)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = time_zone()
@@ -411,8 +402,6 @@ LACE_ENDPOINT_KEYS = fernet_keys("LACE_ENDPOINT_KEYS")
 LACE_ENDPOINT_KEY_FILE = VAR_DIR / "keys" / "endpoints.key"
 # Private networks that the addresses of connected endpoints may lead to.
 LACE_ENDPOINT_NETWORKS = networks("LACE_ENDPOINT_NETWORKS")
-# Served to this machine alone: such endpoints may then be on this machine, too.
-LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= LOOPBACK
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")

@@ -44,11 +44,13 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_accounts import ROUTES_OF_ACCOUNTS
 from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
+    **ROUTES_OF_ACCOUNTS,
     **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
@@ -60,25 +62,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "account_reset_password": (get(PEOPLE),),
     "account_reset_password_done": (get(PEOPLE),),
     "account_reset_password_from_key": (get(PEOPLE, key="reset_key", says=302),),
-    # Second factors, sessions and single sign-on. What changes a factor asks for the password again first.
-    "mfa_index": (get(SIGNED_IN),),
-    "account_reauthenticate": (get(SIGNED_IN),),
-    "mfa_reauthenticate": (get(SIGNED_IN, says=302),),  # to the password: there is no second factor
-    "mfa_reauthenticate_webauthn": (get(SIGNED_IN, says=302),),
-    "mfa_authenticate": (get(PEOPLE, says=302),),  # nobody is half way through a sign-in
-    "mfa_activate_totp": (get(SIGNED_IN, says=302), post(SIGNED_IN, {"code": "123456"})),
-    "mfa_deactivate_totp": (get(NOBODY), post(NOBODY)),
-    "mfa_view_recovery_codes": (get(NOBODY),),
-    "mfa_generate_recovery_codes": (get(SIGNED_IN, says=302), post(SIGNED_IN)),
-    "mfa_download_recovery_codes": (get(NOBODY),),
-    "mfa_login_webauthn": (get(PEOPLE, says=302),),
-    "mfa_add_webauthn": (get(SIGNED_IN, says=302), post(SIGNED_IN, {"credential": "{}"})),
-    "mfa_remove_webauthn": (get(SIGNED_IN, says=302), post(SIGNED_IN)),
-    "account_sessions_end": (post(SIGNED_IN),),
-    "account_session_end": (post(("rater",)), post(NOBODY, session_id="gone_session")),
-    "sign_on": (post(NOBODY),),  # no provider is set
-    "sign_on_callback": (get(NOBODY),),
-    "sign_on_disconnect": (post(SIGNED_IN),),
     "labeling:join": (get(PEOPLE), post(("anonymous",), JOIN)),
     "labeling:welcome": (get(PEOPLE, says=302),),  # there are accounts: to the sign-in
     "healthz": (get(PEOPLE),),
@@ -243,12 +226,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:person_new": (get(LEADS), post(LEADS, {"username": "zoe", "roles": "rater"}, says=200)),
     "labeling:person": (get(LEADS), post(LEADS, {"name": "Zoe", "roles": "rater"})),
     "labeling:person_password": (post(LEADS, says=200),),
-    "labeling:person_sessions_end": (post(LEADS),),
-    "labeling:person_session_end": (
-        post(LEADS, person_id="rater_account"),
-        post(NOBODY, person_id="rater_account", session_id="gone_session"),
-    ),
-    "labeling:person_factor_reset": (post(LEADS),),
     "labeling:person_deactivate": (get(LEADS), post(LEADS)),
     "labeling:person_activate": (post(LEADS),),
     "labeling:group_new": (get(LEADS), post(LEADS, {"name": "Night shift"})),

@@ -1,4 +1,4 @@
-"""Signing in with a second factor in a real browser: passkeys, codes, single sign-on, and signing others out."""
+"""Signing in in a real browser: passkeys, codes, single sign-on; other browsers are signed out."""
 
 import re
 from collections.abc import Iterator
