@@ -170,7 +170,7 @@ class AuditEvent(models.Model):
             raise TypeError(APPEND_ONLY)
         super().save(**options)
 
-    def delete(self, **options: Any) -> tuple[int, dict[str, int]]:
+    def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Refuse."""
         raise TypeError(APPEND_ONLY)
 

@@ -107,7 +107,7 @@ def person_row(*, person: User) -> PersonRow:
 
 
 def _accounts() -> QuerySet[User]:
-    return User.objects.annotate(second_factor_due=misses_one())
+    return User.objects.annotate(second_factor_due=misses_one())  # type: ignore[no-redef]
 
 
 def open_work(*, person: User) -> OpenWork:

@@ -8,6 +8,7 @@ from allauth.account.internal.flows.login import get_authentication_records
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 
 from labeling.models.people import Role, SecondFactor, User, Workspace
@@ -48,7 +49,7 @@ def has_to_have_one() -> Q:
     )
 
 
-def misses_one() -> ExpressionWrapper:
+def misses_one() -> Combinable:
     """Return an annotation: whether an account has to set up a second factor first."""
     own = Exists(Authenticator.objects.filter(user=OuterRef("pk"), type__in=FACTORS))
     return ExpressionWrapper(has_to_have_one() & ~Q(own), output_field=BooleanField())

@@ -26,7 +26,7 @@ class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no t
 
     def get_user(self, user_id: int) -> User | None:
         """Return the account of a session; `second_factor_due` tells whether it has to set one up first."""
-        user = User.objects.annotate(second_factor_due=misses_one()).filter(pk=user_id).first()
+        user = User.objects.annotate(second_factor_due=misses_one()).filter(pk=user_id).first()  # type: ignore[no-redef]
         return user if user is not None and self.user_can_authenticate(user) else None
 
 
