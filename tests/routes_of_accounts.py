@@ -16,11 +16,11 @@ ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
     "mfa_download_recovery_codes": (get(NOBODY),),
     "mfa_login_webauthn": (get(PEOPLE, says=302),),
     "mfa_add_webauthn": (get(SIGNED_IN, says=302), post(SIGNED_IN, {"credential": "{}"})),
-    "mfa_remove_webauthn": (get(SIGNED_IN, says=302), post(SIGNED_IN)),
+    "mfa_remove_webauthn": (get(NOBODY), post(NOBODY)),
     "account_sessions_end": (post(SIGNED_IN),),
     "account_session_end": (post(("rater",)), post(NOBODY, session_id="gone_session")),
-    "sign_on": (post(NOBODY),),  # no provider is set
-    "sign_on_callback": (get(NOBODY),),
+    "sign_on": (post(PEOPLE, says=404),),  # no provider is set
+    "sign_on_callback": (get(PEOPLE, says=404),),
     "sign_on_disconnect": (post(SIGNED_IN),),
     "labeling:person_sessions_end": (post(LEADS),),
     "labeling:person_session_end": (
