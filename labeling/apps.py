@@ -23,7 +23,12 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect `make_roles`: groups need permissions, which exist after the migrations."""
-        from labeling.people.services.accounts import watch
+        from allauth.socialaccount.signals import social_account_added
+
+        from labeling.people.services import accounts, second_factor, sign_on
 
         post_migrate.connect(make_roles, sender=self)
-        watch()
+        accounts.watch()
+        second_factor.watch()
+        sign_on.provider_use()
+        social_account_added.connect(sign_on.connected, dispatch_uid="log single sign-on")

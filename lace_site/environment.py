@@ -2,8 +2,11 @@
 
 import os
 import secrets
+from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
@@ -145,3 +148,51 @@ def fernet_keys(name: str) -> list[str]:
             problem = f"{name}: key {number} must be 32 bytes in URL-safe Base64"
             raise ImproperlyConfigured(problem) from None
     return keys
+
+
+def one_of(name: str, *values: str) -> str:
+    """Return an environment variable with one of these values; the first one when it is not set."""
+    value = str(env.str(name, default="")).strip().lower() or values[0]
+    if value not in values:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(values)}, not {value!r}")
+    return value
+
+
+def domains(name: str) -> list[str]:
+    """Return the e-mail domains that a setting lists, such as example.org,example.com."""
+    found = [text.strip().lower() for text in env.list(name, default=[]) if text.strip()]
+    for text in found:
+        if "@" in text or "." not in text:
+            raise ImproperlyConfigured(f"{name} lists no domain: {text!r}")
+    return found
+
+
+def sign_on_provider(issuer: str, label: str, *, loopback: bool) -> dict[str, Any]:
+    """Return allauth's settings of the provider of single sign-on; none without an issuer.
+
+    loopback : whether the server serves this machine alone; the provider may then be on it, without TLS.
+    """
+    if not issuer:
+        return {}
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and not (loopback and parts.scheme == "http"):
+        raise ImproperlyConfigured("LACE_SSO_ISSUER must start with https://")
+    client, secret = (env.str(f"LACE_SSO_CLIENT_{what}", default="") for what in ("ID", "SECRET"))
+    if not client or not secret:
+        raise ImproperlyConfigured("LACE_SSO_ISSUER needs LACE_SSO_CLIENT_ID and LACE_SSO_CLIENT_SECRET")
+    app = {"provider_id": "sso", "name": label, "client_id": client, "secret": secret}
+    return {
+        "openid_connect": {
+            "OAUTH_PKCE_ENABLED": True,
+            "APPS": [{**app, "settings": {"server_url": issuer, "oauth_pkce_enabled": True}}],
+        }
+    }
+
+
+def static_mark() -> str:
+    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
+    digest = sha256()
+    for path in sorted(BASE_DIR.glob("*/static/**/*")):
+        if path.is_file():
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from celery import current_app
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.cache import cache
 from django.db import Error, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -23,6 +22,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from common.disk import database_folder, disk_trouble
+from common.memory import memory as cache
 from common.queue import QueueState, queue_folder, queue_states
 from evaluation.gateway.health import Check
 from evaluation.models.runs import WorkerHeartbeat

@@ -154,6 +154,7 @@ MORE_PAGES = (
     ("Inbox", "inbox", ""),
     ("API tokens", "labeling:token_list", ""),
     ("API documentation", "api_docs", ""),
+    ("Account", "mfa_index", ""),
     ("Change password", "account_change_password", ""),
 )
 

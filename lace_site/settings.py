@@ -14,15 +14,19 @@ from django.core.exceptions import ImproperlyConfigured
 from lace_site.environment import (
     BASE_DIR,
     data_dir,
+    domains,
     env,
     fernet_keys,
     log_form,
     log_level,
     networks,
+    one_of,
     positive,
     positive_or_none,
     secret,
     secret_key,
+    sign_on_provider,
+    static_mark,
     switch,
     time_zone,
 )
@@ -89,18 +93,9 @@ def site_name(config: dict[str, Any]) -> str:
     return f"{name}_{sha256(place.encode()).hexdigest()[:8]}"
 
 
-def static_mark() -> str:
-    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
-    digest = sha256()
-    for path in sorted(BASE_DIR.glob("*/static/**/*")):
-        if path.is_file():
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
 DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-# Served to this machine alone: the addresses of endpoints may then lead to this machine, too.
+# Served to this machine alone: endpoints and the provider of sign-on may then be on this machine, too.
 LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
 SECRET_KEY = secret_key(VAR_DIR, production=switch("HTTPS") or not LACE_LOOPBACK_ONLY, debug=DEBUG)
 # Signs certificates of judges; created with the first one, readable by its owner only.
@@ -122,7 +117,13 @@ METRICS_DIR = SITE_DIR / "metrics"
 LACE_METRICS_TOKEN = secret("LACE_METRICS_TOKEN")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # For all processes: limits of sign-ins count in it.
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "common_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 200_000},
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What a process computed for its readers; workers store it for all processes in the database.
     "documents": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -149,6 +150,10 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
 ]
 
 MIDDLEWARE = [
@@ -165,6 +170,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "labeling.people.middleware.note_last_seen",
+    "labeling.people.middleware.SecondFactorFirst",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "common.drafts.middleware.drop_sent_drafts",
@@ -208,13 +214,14 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"
 # Local accounts of django-allauth; nobody signs up: leads create accounts and invite.
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["labeling.people.services.sign_in.Accounts"]
 ACCOUNT_ADAPTER = "labeling.people.services.sign_in.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "labeling.people.forms.SignInForm",
     "change_password": "labeling.people.forms.ChangePasswordForm",
     "reset_password": "labeling.people.forms.ResetByMailForm",
     "reset_password_from_key": "labeling.people.forms.NewPasswordForm",
+    "reauthenticate": "labeling.people.forms.PasswordAgainForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
@@ -223,8 +230,29 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "LACE workbench: "
 ACCOUNT_SESSION_REMEMBER = ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.ResetKeys"  # noqa: S105
-# Failed sign-ins, in each web process: by address, and by address and account.
+# Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
+# anybody could lock it.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+# Second factors.
+MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": "labeling.people.forms.CodeForm",
+    "reauthenticate": "labeling.people.forms.CodeAgainForm",
+    "activate_totp": "labeling.people.forms.AppForm",
+    "add_webauthn": "labeling.people.forms.PasskeyForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_TOLERANCE = 1  # clocks of phones differ: the code before and the one after count, too
+# Single sign-on with OpenID Connect.
+LACE_SSO_ISSUER = env.str("LACE_SSO_ISSUER", default="").rstrip("/")
+LACE_SSO_NAME = env.str("LACE_SSO_NAME", default="Single sign-on")
+LACE_SSO_DOMAINS = domains("LACE_SSO_DOMAINS")
+LACE_SSO_ROLE = one_of("LACE_SSO_ROLE", "none", "rater", "author", "invited").replace("none", "")
+LACE_SSO_TRUST_EMAIL = switch("LACE_SSO_TRUST_EMAIL")
+SOCIALACCOUNT_ADAPTER = "labeling.people.services.sign_on.SignOnAdapter"
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
+SOCIALACCOUNT_PROVIDERS = sign_on_provider(LACE_SSO_ISSUER, LACE_SSO_NAME, loopback=LACE_LOOPBACK_ONLY)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = time_zone()

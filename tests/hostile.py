@@ -194,9 +194,10 @@ def _poison_json() -> None:
         for row in model._default_manager.exclude(evidence=[]):
             evidence = [part | ({"quote": WHOLE} if "quote" in part else {}) for part in row.evidence]
             model._default_manager.filter(pk=row.pk).update(evidence=evidence)
-    for event in AuditEvent.objects.all():
-        detail = dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
-        AuditEvent.objects.filter(pk=event.pk).update(detail=detail)
+    for event in AuditEvent.objects.all():  # stored ones do not change
+        event.pk, event.detail = None, dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
+        event._state.adding = True
+        event.save()
     for report in Report.objects.filter(body__has_key="pinned"):
         report.body |= {"set": PAYLOADS[0], "notices": PAYLOADS[:2]}
         for entry in report.body["pinned"]["criteria"]:

@@ -44,11 +44,13 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_accounts import ROUTES_OF_ACCOUNTS
 from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
+    **ROUTES_OF_ACCOUNTS,
     **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
@@ -218,6 +220,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:workspace_chats": (get(LEADS), post(LEADS, {"redact": ["email"], "regions": "GB"})),
     "labeling:workspace_chats_try": (post(LEADS, {"chat": "Customer: Hi"}, says=200),),
     "labeling:workspace_log": (get(LEADS),),
+    "labeling:workspace_log_file": (get(LEADS),),
     # ---- people
     "labeling:people": (get(LEADS), post(LEADS, {"role": "rater"}, says=200)),
     "labeling:person_new": (get(LEADS), post(LEADS, {"username": "zoe", "roles": "rater"}, says=200)),

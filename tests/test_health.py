@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
@@ -16,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from common.memory import memory as cache
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.worker.heartbeats import heartbeat
 from labeling.models.people import User

@@ -12,8 +12,9 @@ from typing import Any, Protocol, Self
 import aiohttp
 import httpx2
 
+from common.addresses import AddressRefused
 from common.tracing import span
-from evaluation.gateway.addresses import AddressRefused, guarded_session
+from evaluation.gateway.addresses import guarded_session
 from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import models
 
 from common.jsonl import ImportResult
+from common.request_id import current_request_id
 from labeling.models.people import AuditEvent, User, Workspace
 
 ROWS_AT_ONCE = 500
@@ -35,7 +36,8 @@ def acting_user() -> User | None:
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:
     """Record an action in the transaction of its change; `detail` must be plain JSON.
 
-    `verb` is two words, noun and past participle: "job opened", "label adjudicated".
+    `verb` is two words, noun and past participle: "job opened", "label adjudicated". The noun gives the
+    event its kind (`labeling.people.core`).
     """
     event = _event(actor, verb, obj, detail)
     event.save(force_insert=True)
@@ -79,5 +81,10 @@ def operator_name() -> str:
 
 def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str, Any]) -> AuditEvent:
     return AuditEvent(
-        actor=actor, verb=verb, object_type=obj._meta.label_lower, object_id=obj.pk, detail=dict(detail)
+        actor=actor,
+        verb=verb,
+        object_type=obj._meta.label_lower,
+        object_id=obj.pk,
+        detail=dict(detail),
+        request_id=current_request_id(),
     )

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from allauth.account import views as allauth
+from allauth.account.internal.flows.login import record_authentication
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
@@ -21,6 +22,7 @@ from labeling.people.forms import OwnAccountForm, WelcomeForm
 from labeling.people.queries.people import accounts_exist
 from labeling.people.queries.tokens import tokens_in_use
 from labeling.people.services.invitations import first_lead_create, invitation_accept, invitation_of
+from labeling.people.services.sessions import session_note
 
 # allauth's own, which clears its sign-in state; a link must not sign anybody out.
 sign_out = require_POST(allauth.logout)
@@ -36,11 +38,18 @@ class SignIn(allauth.LoginView):  # type: ignore[misc]  # allauth has no types
             return redirect("labeling:welcome")
         return cast(HttpResponse, super().get(request, *args, **kwargs))
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the name of the provider of single sign-on; "" without one."""
+        return {
+            **super().get_context_data(**kwargs),
+            "sign_on": settings.LACE_SSO_NAME if settings.LACE_SSO_ISSUER else "",
+        }
+
 
 class ChangePassword(allauth.PasswordChangeView):  # type: ignore[misc]
     """Change one's own password: other sessions end, and all API tokens are revoked."""
 
-    success_url = reverse_lazy("labeling:token_list")
+    success_url = reverse_lazy("mfa_index")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Lead an account without a password to the page that sets one."""
@@ -152,6 +161,8 @@ def _first(form: WelcomeForm) -> User | None:
 
 def _signed_in(request: HttpRequest, user: User) -> HttpResponse:
     login(request, user)
+    record_authentication(request, user, "password")
+    session_note(request)
     messages.success(
         request, f"Welcome, {user.get_full_name() or user.get_username()}. Your account is ready."
     )

@@ -18,6 +18,7 @@ from common.problems import FieldProblem, InputProblem
 from labeling.models.people import Invitation, User
 from labeling.people.forms import GroupForm, InvitationForm, NewAccountForm, PersonForm
 from labeling.people.queries.people import is_lead, open_work, people_page, person_row, rater_groups
+from labeling.people.queries.sessions import own_session, session_rows
 from labeling.people.services.invitations import NewInvitation, invitation_create, invitation_revoke
 from labeling.people.services.people import (
     account_activate,
@@ -28,6 +29,9 @@ from labeling.people.services.people import (
     group_delete,
     password_path,
 )
+from labeling.people.services.rights import check_manages
+from labeling.people.services.second_factor import second_factor_reset
+from labeling.people.services.sessions import session_end, sessions_revoke
 
 View = Callable[..., HttpResponse]
 
@@ -125,7 +129,8 @@ def person(request: HttpRequest, person_id: int) -> HttpResponse:
     if form.is_valid() and _changed(form, user, _lead(request)):
         messages.success(request, f"{row.name} changed. A new role counts from the next page on.")
         return redirect("labeling:people")
-    return render(request, "labeling/people/person.html", {"row": row, "form": form, "groups": groups})
+    context = {"row": row, "form": form, "groups": groups, "sessions": session_rows(user=user)}
+    return render(request, "labeling/people/person.html", context)
 
 
 def _changed(form: PersonForm, person: User, by: User) -> bool:
@@ -178,6 +183,49 @@ def person_activate(request: HttpRequest, person_id: int) -> HttpResponse:
         return _refused(request, user, problem)
     messages.success(request, f"{user.get_username()} is active again, with the same roles and password.")
     return redirect("labeling:people")
+
+
+@leads_only
+@require_POST
+def person_sessions_end(request: HttpRequest, person_id: int) -> HttpResponse:
+    """Sign an account out everywhere."""
+    user, lead = _person(person_id), _lead(request)
+    try:
+        check_manages(person=user, by=lead)
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    keep = request.session.session_key if user.pk == lead.pk else None
+    ended = sessions_revoke(user=user, by=lead, keep=keep)
+    messages.success(request, f"{ended} session{'' if ended == 1 else 's'} of {user.get_username()} ended.")
+    return redirect("labeling:person", user.pk)
+
+
+@leads_only
+@require_POST
+def person_session_end(request: HttpRequest, person_id: int, session_id: int) -> HttpResponse:
+    """Sign one browser of an account out."""
+    user = _person(person_id)
+    session = found_or_404(own_session(user=user, session_id=session_id))
+    try:
+        check_manages(person=user, by=_lead(request))
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    session_end(session=session, by=_lead(request))
+    messages.success(request, f"That browser of {user.get_username()} is signed out.")
+    return redirect("labeling:person", user.pk)
+
+
+@leads_only
+@require_POST
+def person_factor_reset(request: HttpRequest, person_id: int) -> HttpResponse:
+    """Remove the second factors of somebody who has lost theirs."""
+    user = _person(person_id)
+    try:
+        second_factor_reset(person=user, by=_lead(request))
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    messages.success(request, f"{user.get_username()} signs in with the password alone now.")
+    return redirect("labeling:person", user.pk)
 
 
 @leads_only

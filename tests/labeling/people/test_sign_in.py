@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.cache import cache, caches
+from django.core.cache.backends.db import DatabaseCache
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
+from common.models import CacheEntry
 from labeling.models.people import Role, User
 from labeling.people.services.sign_in import reset_path
 from tests.factories.pages import page_text
@@ -48,6 +51,22 @@ def test_after_five_wrong_passwords_the_right_one_waits_too(client: Client, mara
     assert "Too many failed sign-ins" in page_text(sign_in(client, "mara"))
     make_user("nora", Role.RATER)
     assert sign_in(Client(), "nora").status_code == 302  # others are not held up
+
+
+def test_wrong_passwords_from_elsewhere_lock_nobody_out(mara: User) -> None:
+    stranger, own = Client(REMOTE_ADDR="198.51.100.7"), Client(REMOTE_ADDR="192.0.2.7")
+    for _ in range(6):
+        sign_in(stranger, "mara", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(stranger, "mara"))
+    assert sign_in(own, "mara").headers["Location"] == reverse("home")
+
+
+def test_failed_sign_ins_count_over_all_processes() -> None:
+    """In the database: memory would count in each web server process."""
+    assert isinstance(caches["default"], DatabaseCache)
+    cache.set("a", [1.5], 60)
+    assert CacheEntry.objects.count() == 1
+    assert cache.get("a") == [1.5]
 
 
 def test_many_requests_from_one_address_are_told_to_wait(client: Client, mara: User) -> None:
