@@ -26,7 +26,7 @@ def test_a_worker_without_its_database_is_alive(
     def away(**_: Any) -> None:
         raise DatabaseError("away")
 
-    monkeypatch.setattr(heartbeat.connection, "close", lambda: None)
+    monkeypatch.setattr("lace_site.heartbeat.connection.close", lambda: None)
     heartbeat._write(away, name="judge1")
     assert (tmp_path / "alive").exists()
 

@@ -10,7 +10,8 @@ from lace_site.watch.slots import slot
 if "PROMETHEUS_MULTIPROC_DIR" in os.environ:  # gunicorn.conf.py sets it
     values.ValueClass = values.MultiProcessValue(process_identifier=slot)  # type: ignore[no-untyped-call]
 
-disable_created_metrics()  # they say nothing about this site, and double the lines
+# They say nothing about this site, and double the lines.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REGISTRY = CollectorRegistry()
 SECONDS = Histogram(

@@ -212,7 +212,7 @@ def _errors(sums: Sequence[CallSum]) -> dict[tuple[ModelAt, datetime], str]:
     return {
         (ModelAt(endpoint, model), at): error or str(Outcome(outcome).label)
         for endpoint, model, at, outcome, error in rows[:1000]
-        if outcome not in NO_ERRORS
+        if outcome not in NO_ERRORS and at is not None
     }
 
 

@@ -37,6 +37,7 @@ def stored_people(lead: User, text: str) -> dict[str, Any]:
 
 def stored_session(user: User, text: str) -> int:
     """A browser in which the account is signed in."""
-    return UserSession.objects.create(
+    row = UserSession.objects.create(
         user=user, ip="192.0.2.7", session_key=f"{text}-session", user_agent=text
-    ).pk
+    )
+    return int(row.pk)
