@@ -100,6 +100,7 @@ LOCK := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 
 lock: $(RELEASE)/.installed
 	$(LOCK) requirements.txt -o locks/requirements.txt
 	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
+	$(LOCK) --constraints requirements.txt requirements-otel.txt -o locks/requirements-otel.txt
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt

@@ -78,9 +78,8 @@ def traces_send(provider: Any) -> None:
 
     spans_begin(begin)
     before_task_publish.connect(publish, weak=False, dispatch_uid="trace")
-    task_prerun.connect(_task_begins, weak=False, dispatch_uid="trace")
-    task_failure.connect(_task_failed, weak=False, dispatch_uid="trace")
-    task_postrun.connect(_task_ends, weak=False, dispatch_uid="trace")
+    for signal, receiver in TASK_RECEIVERS:
+        signal.connect(receiver, weak=False, dispatch_uid="trace")
     worker_process_shutdown.connect(lambda **_: provider.force_flush(2000), weak=False, dispatch_uid="trace")
 
 
@@ -115,3 +114,6 @@ def _task_failed(task_id: str, exception: BaseException, **_: Any) -> None:
 def _task_ends(task_id: str, **_: Any) -> None:
     if made := _tasks.pop(task_id, None):
         made[0].__exit__(None, None, None)
+
+
+TASK_RECEIVERS = ((task_prerun, _task_begins), (task_failure, _task_failed), (task_postrun, _task_ends))

@@ -39,8 +39,10 @@ def _words(body: bytes) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """CSRF tokens and cookies have a new salt each time; Expires and the screen's clock tell the time."""
-    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
+    """CSRF tokens, cookies and request ids differ each time; Expires and the screen's clock tell the time."""
+    salted = (
+        r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie|X-Request-ID): .*$|"(now|left)": \d+'
+    )
     return re.sub(salted, "", text, flags=re.MULTILINE)
 
 

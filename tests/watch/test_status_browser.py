@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from common.memory import memory as cache
 from evaluation.call_counts.services import calls_count
 from evaluation.models.runs import Attempt, ModelCall, Run
 from evaluation.runs.worker.heartbeats import heartbeat, heartbeat_begin

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from common.memory import memory as cache
 from evaluation.call_counts.services import calls_count
 from evaluation.models.runs import Attempt, EndpointState, ModelCall, Run, WorkerHeartbeat
 from evaluation.runs.worker.heartbeats import heartbeat, heartbeat_begin
