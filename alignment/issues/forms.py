@@ -6,7 +6,7 @@ from django import forms
 
 from alignment.models.issues import IssueSettings
 from common.problems import FieldProblem
-from evaluation.gateway.current import OWN, endpoint_names
+from evaluation.gateway.current import endpoint_choices
 
 LEAST_BUDGET = 0.01
 
@@ -34,12 +34,10 @@ class GroupingForm(forms.Form):
     def __init__(self, data: Any = None, *, row: IssueSettings) -> None:
         names = ("embedding_model", "endpoint", "budget_usd")
         super().__init__(data, initial={name: getattr(row, name) for name in names})
-        known = endpoint_names()
-        own = next((name for name in known.values() if name.endswith(OWN)), "the server's own")
-        gone = [(row.endpoint, f"{row.endpoint} (not connected)")] if row.endpoint not in (*known, "") else []
+        own, choices = endpoint_choices([row.endpoint])
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101
-        field.choices = [("", own), *((key, name) for key, name in known.items() if name != own), *gone]
+        field.choices = [("", own), *((key, name) for key, name in choices if name != own)]
 
     def refuse(self, problem: FieldProblem) -> None:
         """Show a problem at its field."""

@@ -20,9 +20,9 @@ from alignment.monitoring.queries.criterion import (
 )
 from alignment.monitoring.queries.document import HEAD, criterion_rows, overview_rows
 from alignment.monitoring.queries.judged import WEEKS, Window, window_of
-from alignment.monitoring.queries.lede import lede
+from alignment.monitoring.queries.lede import by_criterion, lede, standing_changes
 from alignment.monitoring.queries.overview import CriterionLine, NamedLine, overview
-from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks, standing_changes
+from alignment.monitoring.queries.page import Address, Chart, chart, days_name, marked_weeks
 from common.access import permission_or_404
 from common.downloads import table_file
 from labeling.models.chats import Topic
@@ -88,10 +88,11 @@ def monitoring(request: HttpRequest) -> HttpResponse:
         return render(request, "alignment/monitoring/overview.html", _about(None))
     found = overview(window, user=request.user)
     score = chart(found.score, window=window, key="score", name="Session score")
-    marks, changes = marked_weeks(window), standing_changes()
+    marks, standing = marked_weeks(window), standing_changes()
+    changes = by_criterion(standing)
     context = _about(window) | {
         "found": found,
-        "lede": lede([line.criterion.pk for line in found.lines]),
+        "lede": lede([line.criterion.pk for line in found.lines], standing),
         "score": score,
         "rows": [
             _criterion_chart(line, window, marks) | {"change": changes.get(line.criterion.pk)}

@@ -7,7 +7,7 @@ from django import forms
 from alignment.models.topic_prompt import TopicPrompt
 from alignment.topic_prompt.core import topics_of
 from common.problems import FieldProblem
-from evaluation.gateway.current import OWN, endpoint_names
+from evaluation.gateway.current import endpoint_choices
 from evaluation.gateway.endpoints import SIMULATED
 from evaluation.gateway.simulated import SIMULATED_MODEL
 from labeling.models.people import Workspace
@@ -48,14 +48,11 @@ class TopicPromptForm(forms.Form):
         initial = {name: getattr(row, name) for name in ("active", "endpoint", "model", "budget_usd")}
         initial["topics"] = "\n".join(f"{one['key']}: {one['description']}" for one in row.topics)
         super().__init__(data, initial=initial)
-        names = endpoint_names()
-        if Workspace.is_demo():
-            names[SIMULATED] = SIMULATED_MODEL
-        own = next((name for name in names.values() if name.endswith(OWN)), "the server's own")
-        gone = [(row.endpoint, f"{row.endpoint} (not connected)")] if row.endpoint not in (*names, "") else []
+        simulated = {SIMULATED: SIMULATED_MODEL} if Workspace.is_demo() else {}
+        own, choices = endpoint_choices([row.endpoint], more=simulated)
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101
-        field.choices = [("", own), *((key, name) for key, name in names.items() if name != own), *gone]
+        field.choices = [("", own), *((key, name) for key, name in choices if name != own)]
 
     def clean_topics(self) -> list[dict[str, str]]:
         """Return the topics as they are stored."""

@@ -1,6 +1,6 @@
 """Which endpoint answers to a name or an id, and what its models cost: the one place that resolves both."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -108,6 +108,19 @@ def endpoint_names() -> dict[str, str]:
         names[own.id] = f"{endpoint_name(own.id)}{OWN}"
     rows = ConnectedEndpoint.objects.filter(enabled=True).values_list("address", "name")
     return names | {address: name for address, name in rows if address not in names}
+
+
+def endpoint_choices(
+    used: Collection[str], *, more: Mapping[str, str] | None = None
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return what no choice means, and the endpoints to choose from; a used one that is gone stays visible.
+
+    more : names of further endpoints by id.
+    """
+    names = endpoint_names() | dict(more or {})
+    own = next((name for name in names.values() if name.endswith(OWN)), "the server's own")
+    gone = [(name, f"{name} (not connected)") for name in sorted({*used} - {*names, ""})]
+    return own, [*names.items(), *gone]
 
 
 def offered_models() -> list[str]:

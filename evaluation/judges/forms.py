@@ -9,7 +9,7 @@ from django import forms
 from common.problems import FieldProblem
 from evaluation.core.types import Engine
 from evaluation.engines.core.roles import ROLES, JudgeRole
-from evaluation.gateway.current import OWN, endpoint_names, offered_models
+from evaluation.gateway.current import endpoint_choices, offered_models
 from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeSpec, spec_from_json, spec_to_json
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
@@ -136,7 +136,8 @@ class ProfileForm(forms.Form):
         recipe = spec_to_json(choice) if choice else DEFAULTS
         super().__init__(*args, **kwargs)
         self.initial = {"name": name, **_initial(recipe)}
-        own, names = _endpoint_choices(recipe)
+        used = {str(recipe["endpoint"]), *map(str, recipe["endpoints"].values())}
+        own, names = endpoint_choices(used)
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [("", own), *names]
         for role in ROLES:
             self.fields[f"endpoint_{role.key}"] = forms.ChoiceField(
@@ -219,15 +220,6 @@ class ProfileForm(forms.Form):
         if self.is_bound:
             return any(name in self.errors for name in folded)
         return any(self.initial.get(name) not in (None, "", BLANK.get(name)) for name in folded)
-
-
-def _endpoint_choices(recipe: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Return what no choice means, and the endpoints to choose from; one that is gone stays visible."""
-    names = endpoint_names()
-    used = {str(recipe["endpoint"]), *map(str, recipe["endpoints"].values())} - {""}
-    gone = [(name, f"{name} (not connected)") for name in sorted(used - set(names))]
-    own = next((name for name in names.values() if name.endswith(OWN)), "the server's own")
-    return own, [*names.items(), *gone]
 
 
 def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:

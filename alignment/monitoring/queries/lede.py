@@ -1,11 +1,9 @@
-"""What changed in production, as the first sentences of the monitoring page: from the open alerts."""
+"""What changed in production, from the open alerts: the first sentences of monitoring, and by criterion."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
-
-from django.db.models import Q
 
 from alignment.models.alerts import Alert, WatchStep
 from labeling.models.sampling import SamplePlan
@@ -29,14 +27,25 @@ class Lede:
         return alert.criterion.name if alert and alert.criterion else "All criteria"
 
 
-def lede(criteria: Collection[int]) -> Lede | None:
-    """Return what the open alerts say of these criteria; None while nothing is watched. At most two queries.
+def standing_changes() -> list[Alert]:
+    """Return the drift alerts that have not ended, the latest change first; one query."""
+    drifts = Alert.objects.standing().filter(kind=Alert.Kind.DRIFT).select_related("criterion")
+    return list(drifts.order_by("-began_on", "-pk"))
+
+
+def by_criterion(changes: Collection[Alert]) -> dict[int, Alert]:
+    """Return the newest of these alerts of each criterion, by its id."""
+    newest_last = sorted(changes, key=lambda one: one.pk)
+    return {row.criterion_id: row for row in newest_last if row.criterion_id}
+
+
+def lede(criteria: Collection[int], changes: Collection[Alert]) -> Lede | None:
+    """Return what these open alerts say of these criteria; None while nothing is watched. At most one query.
 
     It is about the newest change that nobody has acknowledged, else the newest one. It has no figure of
     anchor chats: these may be holdout chats.
     """
-    drifts = Alert.objects.standing().filter(kind=Alert.Kind.DRIFT).select_related("criterion")
-    rows = list(drifts.filter(Q(criterion=None) | Q(criterion__in=criteria)).order_by("-began_on", "-pk"))
+    rows = [one for one in changes if one.criterion_id in (None, *criteria)]
     if not rows:
         watched = _watched()
         return Lede(f"None of {watched} watched criteria changed.") if watched else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from alignment.models.alerts import Alert, RateMark
+from alignment.models.alerts import RateMark
 from alignment.monitoring.core.corrected_rates import Rate
 from alignment.monitoring.core.series import Mark, Point, Series, Step
 from alignment.monitoring.queries.judged import Window
@@ -89,12 +89,6 @@ def marked_weeks(window: Window) -> dict[int, frozenset[date]]:
     for criterion, week in rows.values_list("criterion", "week"):
         weeks[criterion].add(week)
     return {criterion: frozenset(found) for criterion, found in weeks.items()}
-
-
-def standing_changes() -> dict[int, Alert]:
-    """Return the newest drift alert that has not ended, by criterion id; one query."""
-    rows = Alert.objects.standing().filter(kind=Alert.Kind.DRIFT, criterion__isnull=False).order_by("pk")
-    return {row.criterion_id: row for row in rows if row.criterion_id}
 
 
 def _week(point: Point) -> date:

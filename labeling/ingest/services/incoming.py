@@ -81,7 +81,8 @@ def _checked(name: str, value: Any) -> Any:
 def _kinds(value: Sequence[str]) -> list[str]:
     """Return these kinds in their order; a model for names is loaded, so that it works when chats come."""
     every = (*KINDS, *NAMED_KINDS)
-    kinds = [kind for kind in every if kind in _known("redact", value, set(value) - set(every))]
+    known = _known("redact", value, set(value) - set(every))
+    kinds = [kind for kind in every if kind in known]
     if set(kinds) & set(NAMED_KINDS):
         try:
             name_finder()

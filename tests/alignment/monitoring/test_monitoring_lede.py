@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.alerts import Alert, WatchStep
-from alignment.monitoring.queries.lede import Lede, lede
+from alignment.monitoring.queries.lede import Lede, lede, standing_changes
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.models.sampling import SamplePlan
@@ -43,7 +43,7 @@ def plan(rubric: Rubric, lead_user: User) -> SamplePlan:
 
 
 def said(rubric: Rubric) -> Lede:
-    found = lede(list(rubric.criteria.values_list("pk", flat=True)))
+    found = lede(list(rubric.criteria.values_list("pk", flat=True)), standing_changes())
     assert found is not None
     return found
 
@@ -95,7 +95,7 @@ def test_it_is_about_the_newest_change_that_nobody_acknowledged(
 
 
 def test_without_an_alert_it_says_how_many_criteria_are_watched(plan: SamplePlan, rubric: Rubric) -> None:
-    assert lede([]) is None
+    assert lede([], standing_changes()) is None
     for back, watched in ((2, 0), (1, 3)):
         draw = draw_night(plan=plan, day=yesterday() - timedelta(days=back), spreads={})
         WatchStep.objects.create(plan=plan, draw=draw, day=draw.day, counts={"watched": watched})
