@@ -96,7 +96,7 @@ attack: $(VENV)/.dev
 # ---- release
 # After a change of a pin: writes the locks again, for Python 3.11 to 3.13, with the hashes that PyPI has.
 LOCK := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-  --no-annotate --custom-compile-command "make lock" --default-index https://pypi.org/simple
+  --no-annotate --custom-compile-command "make lock"
 lock: $(RELEASE)/.installed
 	$(LOCK) requirements.txt -o locks/requirements.txt
 	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
