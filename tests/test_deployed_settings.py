@@ -46,7 +46,9 @@ def test_a_site_for_others_does_not_start_without_a_key(tmp_path: Path, producti
     assert not (tmp_path / "secret_key").exists()
 
 
-@pytest.mark.parametrize("key", ["changeme", "a" * 60, f"django-insecure-{KEY}"])
+@pytest.mark.parametrize(
+    "key", ["changeme", "a" * 60, f"django-insecure-{KEY}"], ids=["a word", "one letter", "of startproject"]
+)
 def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path, key: str) -> None:
     done = manage(tmp_path, "check", ALLOWED_HOSTS=HOST, SECRET_KEY=key)
     assert (done.returncode, "SECRET_KEY must have 50 random characters" in done.stderr) == (2, True)
