@@ -370,11 +370,12 @@ def test_every_backup_under_write_load_is_sound_and_of_one_moment(tmp_path: Path
 
 def test_a_folder_keeps_the_newest_backups_that_are_named_by_their_time(tmp_path: Path) -> None:
     names = [f"lace-2026112{day}T031500Z.zip" for day in range(1, 5)]
+    (folder := tmp_path / "backups").mkdir()
     for name in (*names, "lace-before-the-move.zip"):
-        (tmp_path / name).touch()
-    made = Path(run("backup", tmp_path, "--keep", "3").document["file"])
-    assert made.parent == tmp_path and made.stat().st_size > 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        (folder / name).touch()
+    made = Path(run("backup", folder, "--keep", "3").document["file"])
+    assert made.parent == folder and made.stat().st_size > 0
+    assert sorted(path.name for path in folder.iterdir()) == [
         *names[2:],
         made.name,
         "lace-before-the-move.zip",
