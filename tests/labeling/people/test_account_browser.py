@@ -110,7 +110,7 @@ def test_who_has_to_have_a_factor_sets_an_app_up_by_keyboard_and_signs_in_with_i
         sign_out(page)
         sign_in(page, live_server.url, "ines")
         page.get_by_label("Code").fill(code)
-        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("button", name="Sign in", exact=True).click()
         signed_in_as(page, "ines")
 
 
