@@ -143,7 +143,11 @@ def module_rows(
     def make(build: Callable[[], Rows]) -> Rows:
         with django_db_blocker.unblock():
             assert not connection.in_atomic_block, "a test began before its rows: let it name their fixture"
-            rows = build()
+            try:
+                rows = build()
+            except BaseException:
+                django_db_setup.restore()  # or a rerun meets half of them, and says another error
+                raise
             states.enter_context(django_db_setup.saved())
         return rows
 

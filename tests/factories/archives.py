@@ -2,15 +2,12 @@
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
-from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from alignment.archive.core import MANIFEST, member_of
@@ -20,27 +17,10 @@ from evaluation.judges.services.profiles import profiles_ensure
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.people.services.roles import roles_ensure
+from tests.factories.triggers import without_triggers
 
 Document = dict[str, Any]
 OTHERS = {"auth.Permission", "contenttypes.ContentType"}
-
-
-@contextmanager
-def without_triggers() -> Iterator[CursorWrapper]:
-    """A cursor that may delete rows of the audit log, too."""
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET session_replication_role = replica")
-            yield cursor
-            cursor.execute("SET session_replication_role = DEFAULT")
-            return
-        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-        triggers = cursor.fetchall()
-        for name, _ in triggers:
-            cursor.execute(f'DROP TRIGGER "{name}"')
-        yield cursor
-        for _, sql in triggers:
-            cursor.execute(sql)
 
 
 def emptied() -> None:

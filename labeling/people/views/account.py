@@ -30,8 +30,13 @@ Authenticate, Reauthenticate = mfa.AuthenticateView, mfa.ReauthenticateView
 ReauthenticateByPassword = allauth.ReauthenticateView
 ActivateApp, DeactivateApp = totp.ActivateTOTPView, totp.DeactivateTOTPView
 SignInByPasskey, ReauthenticateByPasskey = webauthn.LoginWebAuthnView, webauthn.ReauthenticateWebAuthnView
-ShowCodes, NewCodes = recovery.ViewRecoveryCodesView, recovery.GenerateRecoveryCodesView
-DownloadCodes = recovery.DownloadRecoveryCodesView
+NewCodes, DownloadCodes = recovery.GenerateRecoveryCodesView, recovery.DownloadRecoveryCodesView
+
+
+class ShowCodes(recovery.ViewRecoveryCodesView):  # type: ignore[misc]  # allauth has no types
+    """Show the recovery codes that are left."""
+
+    http_method_names = ("get", "head")
 
 
 @require_safe
