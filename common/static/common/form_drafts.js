@@ -7,6 +7,7 @@ import { FormDraft, PENDING, storeOf } from "./form_draft.js";
 import { attempt } from "./local.js";
 
 const FREE = "textarea, input:not([type]), input[type=text], input[type=search], input[type=url]";
+const SECRET = "input[type=password], input[autocomplete=one-time-code]";
 
 const account = document.body.dataset.account ?? "";
 
@@ -14,7 +15,7 @@ const drafts = new Map(); // by form
 
 function isKept(form) {
   const posts = form.method === "post" || form.hasAttribute("hx-post") || "formDraft" in form.dataset;
-  const secret = form.querySelector("input[type=password]") || "ownDraft" in form.dataset;
+  const secret = form.querySelector(SECRET) || "ownDraft" in form.dataset;
   return posts && !secret && form.querySelector(FREE) !== null;
 }
 
