@@ -29,6 +29,7 @@ from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from evaluation.webhooks.worker import webhooks_sweep
 from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
+from labeling.people.services.sign_in_log import sign_ins_forget
 from labeling.transfer.services.work import imports_sweep
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ SWEEPS = (
     inbox_sweep,
     retention_sweep,
     calls_count,
+    sign_ins_forget,
 )
 
 

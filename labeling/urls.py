@@ -121,6 +121,7 @@ urlpatterns = [
     path("people/new/", people.person_new, name="person_new"),
     path("people/groups/", people.group_new, name="group_new"),
     path("people/groups/<int:group_id>/delete/", people.group_deleted, name="group_delete"),
+    path("people/invitations/<int:invitation_id>/renew/", people.invitation_renewed, name="invite_renew"),
     path("people/invitations/<int:invitation_id>/revoke/", people.invitation_revoked, name="invite_revoke"),
     path("people/<int:person_id>/", people.person, name="person"),
     path("people/<int:person_id>/password/", people.person_password, name="person_password"),

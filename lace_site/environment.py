@@ -83,6 +83,29 @@ def positive_or_none(name: str) -> int | None:
     return positive(name, default=1) if env.str(name, default="").strip() else None
 
 
+def count(name: str, *, default: int, least: int = 0) -> int:
+    """Return an environment variable that must be a whole number, `least` or more."""
+    text = str(env.str(name, default="")).strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal()) or int(text) < least:
+        raise ImproperlyConfigured(f"{name} must be a whole number, {least} or more, not {text!r}")
+    return int(text)
+
+
+def site_url(*, required: bool) -> str:
+    """Return SITE_URL, without a / at its end: the address at which users open the workbench."""
+    address = str(env.str("SITE_URL", default="")).strip().rstrip("/")
+    if not address and required:
+        raise ImproperlyConfigured("EMAIL_URL needs SITE_URL: e-mails have links to the workbench")
+    parts = urlsplit(address or "http://127.0.0.1:8000")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ImproperlyConfigured(
+            f"SITE_URL must be an address such as https://lace.example.org, not {address!r}"
+        )
+    return parts.geturl()
+
+
 def switch(name: str) -> bool:
     """Return an environment variable that is on or off; off when it is not set."""
     value = env.str(name, default="off").strip().lower()

@@ -41,6 +41,7 @@ HELP: dict[str, tuple[str, str]] = {
     "mfa_view_recovery_codes": ("accounts", "second-factor"),
     "mfa_generate_recovery_codes": ("accounts", "second-factor"),
     "mfa_add_webauthn": ("accounts", "second-factor"),
+    "mfa_edit_webauthn": ("accounts", "second-factor"),
     "mfa_remove_webauthn": ("accounts", "second-factor"),
     "labeling:token_list": ("reference/api", "tokens"),
     "labeling:people": ("accounts", "people"),

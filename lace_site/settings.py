@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from lace_site.environment import (
     BASE_DIR,
+    count,
     data_dir,
     domains,
     env,
@@ -26,6 +27,7 @@ from lace_site.environment import (
     secret,
     secret_key,
     sign_on_provider,
+    site_url,
     static_mark,
     switch,
     time_zone,
@@ -168,6 +170,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "labeling.people.middleware.note_origin",
     "allauth.account.middleware.AccountMiddleware",
     "labeling.people.middleware.note_last_seen",
     "labeling.people.middleware.SecondFactorFirst",
@@ -233,6 +236,8 @@ ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.Reset
 # Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
 # anybody could lock it.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+# How long the audit log keeps sign-ins and sign-outs, in days; the database deletes none younger than 30.
+LACE_SIGN_IN_LOG_DAYS = count("LACE_SIGN_IN_LOG_DAYS", default=365, least=30)
 # Second factors.
 MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
 MFA_FORMS = {
@@ -240,6 +245,7 @@ MFA_FORMS = {
     "reauthenticate": "labeling.people.forms.CodeAgainForm",
     "activate_totp": "labeling.people.forms.AppForm",
     "add_webauthn": "labeling.people.forms.PasskeyForm",
+    "edit_webauthn": "labeling.people.forms.PasskeyNameForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -295,13 +301,15 @@ SESSION_COOKIE_NAME = f"sessionid_{SITE_NAME}"
 CSRF_COOKIE_NAME = f"csrftoken_{SITE_NAME}"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+# How many proxies, one behind another, add the client's address to X-Forwarded-For: limits of sign-ins and
+# the audit log count the clients, not the proxy. By default the one that HTTPS=on says there is.
+LACE_TRUSTED_PROXIES = count("LACE_TRUSTED_PROXIES", default=int(switch("HTTPS")))
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
 if switch("HTTPS"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
-    ALLAUTH_TRUSTED_PROXY_COUNT = 1  # limits of sign-ins count the clients, not the proxy
 
 REST_FRAMEWORK = {
     # NB: the first one answers 401 for an invalid token.
@@ -463,7 +471,7 @@ SEARCH_PROVIDERS = {
     "jobs": ("Labelling jobs", "labeling.jobs.queries.jobs.job_hits"),
     "raters": ("Raters", "labeling.jobs.queries.jobs.rater_hits"),
 }
-# Where the inbox and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
+# Where the inbox, invitations and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
 # without it there is none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
 if INBOX_MAIL:
@@ -471,7 +479,7 @@ if INBOX_MAIL:
 EMAIL_TIMEOUT = 10  # seconds; a server that stalls must not keep a worker
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="lace@localhost")
 # The address at which users open the workbench, for links in e-mails.
-SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
+SITE_URL = site_url(required=INBOX_MAIL and not LACE_LOOPBACK_ONLY)
 
 # ---- imports
 # What leads can bring in on a page, in the order of the page.

@@ -230,6 +230,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:person_activate": (post(LEADS),),
     "labeling:group_new": (get(LEADS), post(LEADS, {"name": "Night shift"})),
     "labeling:group_delete": (post(LEADS),),
+    "labeling:invite_renew": (post(LEADS, says=200),),
     "labeling:invite_revoke": (post(LEADS),),
     "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
     "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),

@@ -16,6 +16,7 @@ ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
     "mfa_download_recovery_codes": (get(NOBODY),),
     "mfa_login_webauthn": (get(PEOPLE, says=302),),
     "mfa_add_webauthn": (get(SIGNED_IN, says=302), post(SIGNED_IN, {"credential": "{}"})),
+    "mfa_edit_webauthn": (get(NOBODY), post(NOBODY)),
     "mfa_remove_webauthn": (get(NOBODY), post(NOBODY)),
     "account_sessions_end": (post(SIGNED_IN),),
     "account_session_end": (post(("rater",)), post(NOBODY, session_id="gone_session")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -24,7 +24,9 @@ from common.access import found_or_404
 from common.api import NO_ACCESS, PROBLEMS, ApiView, DownloadView
 from common.downloads import table_file
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge
+from labeling.people.services.audit import audit
 
 REPORT_SCHEMA = extend_schema(
     responses={
@@ -114,6 +116,7 @@ class StoredReportTable(DownloadView):
     def get(self, request: Request, report_id: int) -> HttpResponse:
         """One row per criterion, dimension and tier, and one for all; cells never start a formula."""
         row = found_or_404(readable_report(report_id, user=request.user))
+        audit(actor=cast(User, request.user), verb="report exported", obj=row, format="csv")
         return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 

@@ -25,6 +25,8 @@ class User(AbstractUser):
     scopes: frozenset[str] | None = None
     # Whether the account has to set up a second factor first: annotated where it is asked.
     second_factor_due: bool = False
+    # Whether the account is made here and now.
+    is_new: bool = False
 
     class Meta:
         permissions = [
@@ -41,6 +43,7 @@ class User(AbstractUser):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save with what follows from it, or not at all: a new password revokes the user's tokens."""
+        self.is_new = self._state.adding
         with transaction.atomic():
             super().save(*args, **kwargs)
 
@@ -145,7 +148,11 @@ APPEND_ONLY = "the audit log is append-only"
 
 
 class AuditEvent(models.Model):
-    """An action of a user on an object; append-only: triggers refuse changes, whoever makes them."""
+    """
+    An action of a user on an object; append-only: triggers refuse changes, whoever makes them.
+
+    Old entries of sign-ins alone may be deleted (`labeling.people.core.SIGN_IN_VERBS`).
+    """
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -155,6 +162,8 @@ class AuditEvent(models.Model):
     detail = models.JSONField(default=dict)
     # Of the request that made the change; "" for workers and commands.
     request_id = models.CharField(max_length=32, default="", blank=True)
+    # Of the client that asked; "" for workers and commands.
+    address = models.CharField(max_length=39, default="", db_default="", blank=True)
 
     objects = AppendOnly.as_manager()
 
@@ -204,6 +213,8 @@ class Invitation(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
+    # When the newest link was sent by e-mail.
+    mailed_at = models.DateTimeField(null=True, blank=True)
     used_by = models.OneToOneField(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -1,7 +1,9 @@
-"""The kinds of audit events, by their verb: a noun and a past participle; names of browsers."""
+"""The kinds of audit events, by their verb: a noun and a past participle; clients and ways to sign in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ KINDS = (
             "token",
         ),
     ),
+    EventKind("sign-ins", "Sign-ins", ("sign-in", "sign-out")),
     EventKind(
         "releases", "Gate and releases", ("certificate", "champion", "gate", "policy", "profile", "release")
     ),
@@ -71,6 +74,8 @@ KINDS = (
     ),
     EventKind("production", "Alerts and issues", ("alert", "alerts", "bot", "issue", "issues")),
 )
+# Entries of these are deleted after a time; the database refuses it for all others.
+SIGN_IN_VERBS = ("sign-in succeeded", "sign-in failed", "sign-in blocked", "sign-out done")
 # An object as addresses name it: labeling.labelingjob:3
 OBJECT_PATTERN = r"^[a-z_]+\.[a-z_]+:[0-9]{1,18}$"
 KINDS_BY_KEY = {kind.key: kind for kind in KINDS}
@@ -130,3 +135,65 @@ def browser_name(description: str) -> str:
     browser = next((name for part, name in _BROWSERS if part in description), "")
     system = next((name for part, name in _SYSTEMS if part in description), "")
     return " on ".join(filter(None, (browser, system))) or description[:60]
+
+
+def client_address(*, forwarded: str, remote: str, proxies: int) -> str:
+    """
+    Return the address of a client behind `proxies` trusted proxies; "" where none can be read.
+
+    forwarded : the header X-Forwarded-For, to which each proxy appends whom it answers. What stands before
+        the addresses of the trusted proxies is the client's own claim.
+    remote : the other end of the connection.
+
+    Examples
+    --------
+    >>> client_address(forwarded="6.6.6.6, 192.0.2.7", remote="10.0.0.1", proxies=1)
+    '192.0.2.7'
+    >>> client_address(forwarded="6.6.6.6", remote="192.0.2.7", proxies=0)
+    '192.0.2.7'
+    >>> client_address(forwarded="192.0.2.7", remote="10.0.0.1", proxies=2)
+    '192.0.2.7'
+    """
+    sent = [part.strip() for part in forwarded.split(",") if part.strip()]
+    if proxies and sent and (found := _address(sent[-min(proxies, len(sent))])):
+        return found
+    return _address(remote)
+
+
+def _address(text: str) -> str:
+    """Return an address without port; an IPv4 address inside an IPv6 one as itself."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    inner = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(inner or found)
+
+
+_WAYS = {
+    "password": "password",
+    "password_reset": "link that sets a password",
+    "socialaccount": "single sign-on",
+    "totp": "authenticator app",
+    "webauthn": "passkey",
+    "recovery_codes": "recovery code",
+}
+
+
+def sign_in_ways(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """
+    Return in words what a sign-in was made with, from allauth's records of its steps.
+
+    Examples
+    --------
+    >>> sign_in_ways([{"method": "password"}, {"method": "mfa", "type": "totp"}])
+    ['password', 'authenticator app']
+    """
+    keys = [
+        str(one.get("type") or one.get("method", "")) for one in records if not one.get("reauthenticated")
+    ]
+    return list(dict.fromkeys(_WAYS.get(key, key) for key in keys))

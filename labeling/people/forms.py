@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from allauth.account import forms as allauth
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.totp.forms import ActivateTOTPForm
-from allauth.mfa.webauthn.forms import AddWebAuthnForm
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
 from django import forms
 from django.contrib.auth.models import Group
 
@@ -266,6 +266,20 @@ class PasskeyForm(AddWebAuthnForm):  # type: ignore[misc]
         """Refuse a key whose device did not ask who is there."""
         self.cleaned_data["passwordless"] = True
         return cast(dict[str, Any], super().clean())
+
+
+class PasskeyNameForm(EditWebAuthnForm):  # type: ignore[misc]
+    """Give a passkey another name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, name="Name")
+        self.fields["name"] = forms.CharField(
+            max_length=100,
+            label="Name",
+            help_text="Where you keep it: this laptop, your phone, a key.",
+            widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        )
 
 
 class CodeForm(AuthenticateForm):  # type: ignore[misc]

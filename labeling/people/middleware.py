@@ -1,4 +1,4 @@
-"""Notes when users were last seen, and asks those who have to have a second factor to set one up first."""
+"""Notes whence and when users come, and leads whoever lacks a required second factor to set one up."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,10 +15,21 @@ from django.utils import timezone
 from common.memory import memory
 from labeling.models.people import User
 from labeling.people.queries.second_factor import came_by_sign_on
+from labeling.people.services.origin import answering
 from labeling.people.services.sessions import session_note
 
 Handler = Callable[[HttpRequest], HttpResponse]
 NOTED_EVERY = timedelta(hours=1)
+
+
+def note_origin(get_response: Handler) -> Handler:
+    """Let the audit log and mails say from where a change was made."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        with answering(request):
+            return get_response(request)
+
+    return handle
 
 
 def note_last_seen(get_response: Handler) -> Handler:

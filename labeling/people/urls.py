@@ -28,6 +28,7 @@ urlpatterns = [
     path("recovery-codes/file/", account.DownloadCodes.as_view(), name="mfa_download_recovery_codes"),
     path("passkeys/login/", account.SignInByPasskey.as_view(), name="mfa_login_webauthn"),
     path("passkeys/new/", account.AddPasskey.as_view(), name="mfa_add_webauthn"),
+    path("passkeys/<int:pk>/", account.RenamePasskey.as_view(), name="mfa_edit_webauthn"),
     path("passkeys/<int:pk>/remove/", account.RemovePasskey.as_view(), name="mfa_remove_webauthn"),
     path("sessions/end/", account.own_sessions_end, name="account_sessions_end"),
     path("sessions/<int:session_id>/end/", account.own_session_end, name="account_session_end"),

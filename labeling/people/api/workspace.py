@@ -60,7 +60,10 @@ class WorkspaceApi(ApiView):
 
 
 class AuditOutput(RowOutput[AuditEvent]):
-    """A change in the workspace; `actor` is null for workers and commands, and `request_id` empty."""
+    """A change in the workspace; `actor` is null for workers, commands and failed sign-ins.
+
+    `request_id` and `address`, the client's, are empty for workers and commands.
+    """
 
     actor = serializers.CharField(source="actor.username", allow_null=True, default=None)
     kind = serializers.SerializerMethodField()

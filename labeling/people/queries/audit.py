@@ -17,7 +17,7 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 EVENTS_A_PAGE = 50
 ROWS_AT_ONCE = 1000
-COLUMNS = ("id", "at", "actor", "kind", "verb", "object_type", "object_id", "request_id", "detail")
+COLUMNS = ("id", "at", "actor", "kind", "verb", "object_type", "object_id", "request_id", "address", "detail")
 # An object in an address: labeling.labelingjob:3
 OBJECT_SEPARATOR = ":"
 COMMAND_LINE = "-"
@@ -63,7 +63,7 @@ class AuditFilter:
         """Return the filter for events."""
         wanted = Q()
         if self.person == COMMAND_LINE:
-            wanted &= Q(actor=None)
+            wanted &= Q(actor=None, address="")
         elif self.person:
             wanted &= Q(actor__username=self.person)
         if self.kind in KINDS_BY_KEY:
@@ -145,7 +145,7 @@ def audit_lines(*, user: User, only: AuditFilter) -> Iterator[dict[str, Any]]:
     for event in audit_events(user=user, only=only).order_by("-pk").iterator(chunk_size=ROWS_AT_ONCE):
         actor = event.actor.get_username() if event.actor else None
         line = {"id": event.pk, "at": event.at.isoformat(), "actor": actor, "kind": kind_of(event.verb)}
-        names = ("verb", "object_type", "object_id", "request_id", "detail")
+        names = ("verb", "object_type", "object_id", "request_id", "address", "detail")
         yield line | {name: getattr(event, name) for name in names}
 
 

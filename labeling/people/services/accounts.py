@@ -1,4 +1,4 @@
-"""Changes of accounts, whoever makes them: roles are logged, and a new password revokes API tokens."""
+"""Changes of accounts, whoever makes them, are logged; a new password revokes API tokens and is told."""
 
 from collections.abc import Collection
 from typing import Any
@@ -7,7 +7,8 @@ from django.contrib.auth.models import Group, Permission
 from django.db.models.signals import m2m_changed, post_save, pre_save
 
 from labeling.models.people import ApiToken, User
-from labeling.people.services.audit import acting_user, audit
+from labeling.people.services.audit import acting_user, audit, rights_are_logged
+from labeling.people.services.mail import notice_send
 from labeling.people.services.tokens import token_revoke
 
 FLAGS = {"is_superuser", "is_staff", "is_active"}
@@ -25,9 +26,13 @@ class TokensEndWithPassword:
         return "A new password ends your other sessions and revokes your API tokens."
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Revoke the user's tokens."""
-        if user is not None:
-            tokens_revoke(user=user)
+        """Log it, revoke the user's tokens and tell the user. An account's first password is part of it."""
+        if user is None:
+            return
+        tokens_revoke(user=user)
+        if not user.is_new:
+            audit(actor=acting_user(), verb="password changed", obj=user, user=user.get_username())
+            notice_send(user=user, what="Your password was changed.")
 
 
 def tokens_revoke(*, user: User) -> None:
@@ -70,6 +75,8 @@ def _account_changed(*, instance: User, update_fields: Collection[str] | None, *
     _log(instance, _rights(stored), _rights(instance))
     if stored.has_usable_password() and not instance.has_usable_password():
         tokens_revoke(user=instance)
+        audit(actor=acting_user(), verb="password removed", obj=instance, user=instance.get_username())
+        notice_send(user=instance, what="Your password was removed.")
 
 
 def _account_created(*, instance: User, created: bool, **_: Any) -> None:
@@ -78,7 +85,7 @@ def _account_created(*, instance: User, created: bool, **_: Any) -> None:
 
 
 def _log(user: User, old: list[str], new: list[str]) -> None:
-    if old != new:
+    if old != new and not rights_are_logged():
         roles = {"old": old, "new": new}
         audit(actor=acting_user(), verb="roles changed", obj=user, user=user.get_username(), roles=roles)
 

@@ -12,20 +12,31 @@ from django.db import models
 from common.jsonl import ImportResult
 from common.request_id import current_request_id
 from labeling.models.people import AuditEvent, User, Workspace
+from labeling.people.services.origin import current_address
 
 ROWS_AT_ONCE = 500
 
 _acting: ContextVar[User | None] = ContextVar("acting", default=None)
+_rights_logged: ContextVar[bool] = ContextVar("rights_logged", default=False)
 
 
 @contextmanager
-def acting(user: User) -> Iterator[None]:
-    """Name the user who makes the changes in here: of accounts by Django's own pages, or by an import."""
-    token = _acting.set(user)
+def acting(user: User, *, rights_logged: bool = False) -> Iterator[None]:
+    """Name the user who makes the changes in here: of accounts by Django's own pages, or by an import.
+
+    rights_logged : whether the caller's own entry says how roles and access change.
+    """
+    token, logged = _acting.set(user), _rights_logged.set(rights_logged)
     try:
         yield
     finally:
+        _rights_logged.reset(logged)
         _acting.reset(token)
+
+
+def rights_are_logged() -> bool:
+    """Whether whoever changes rights logs it: then the change itself needs no entry."""
+    return _rights_logged.get()
 
 
 def acting_user() -> User | None:
@@ -87,4 +98,5 @@ def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str
         object_id=obj.pk,
         detail=dict(detail),
         request_id=current_request_id(),
+        address=current_address(),
     )

@@ -63,9 +63,11 @@ def account_make(
     user = User(username=username, first_name=name.strip()[:150], email=email)
     user.set_password(password or None)
     user.save()
-    with acting(by or user):
-        user.groups.set(Group.objects.filter(name__in=_known(roles)))
-    audit(actor=by or user, verb="account created", obj=user, user=username, name=name, email=email)
+    known = _known(roles)
+    with acting(by or user, rights_logged=True):
+        user.groups.set(Group.objects.filter(name__in=known))
+    own = {"name": name, "email": email, "roles": sorted(known)}
+    audit(actor=by or user, verb="account created", obj=user, user=username, **own)
     return user
 
 
@@ -111,7 +113,7 @@ def account_deactivate(*, person: User, by: User) -> None:
     if stored.groups.filter(pk=lead.pk).exists():
         _check_another_lead(stored, lead)
     stored.is_active = False
-    with acting(by):
+    with acting(by, rights_logged=True):
         stored.save(update_fields=["is_active"])
         for token in ApiToken.objects.filter(user=stored, revoked_at=None):
             token_revoke(token=token, by=by, reason=DEACTIVATED)
@@ -128,7 +130,7 @@ def account_activate(*, person: User, by: User) -> None:
     stored = User.objects.select_for_update().get(pk=person.pk)
     if not stored.is_active:
         stored.is_active = True
-        with acting(by):
+        with acting(by, rights_logged=True):
             stored.save(update_fields=["is_active"])
         audit(actor=by, verb="account activated", obj=stored, user=stored.username)
 

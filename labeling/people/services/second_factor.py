@@ -16,10 +16,17 @@ from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.people.queries.second_factor import FACTORS, is_required
 from labeling.people.services.audit import audit
+from labeling.people.services.mail import notice_send
 from labeling.people.services.rights import check_manages
 from labeling.people.services.sessions import sessions_end
+from labeling.people.services.sign_in_log import sign_in_failed
 
 NAMES = {"totp": "authenticator app", "webauthn": "passkey", "recovery_codes": "recovery codes"}
+NOTICES = {
+    "added": "A second factor was added: {}.",
+    "removed": "A second factor was removed: {}.",
+    "renewed": "New {} were made. The old ones no longer work.",
+}
 LAST = "Your workspace requires a second factor, and this is your only one. Add another one first."
 
 
@@ -81,16 +88,33 @@ def second_factor_reset(*, person: User, by: User | None) -> None:
     own.delete()
     audit(actor=by, verb="second-factor reset", obj=person, user=person.get_username(), factors=factors)
     sessions_end(user=person)
+    whose = "A lead" if by else "Whoever runs the server"
+    notice_send(user=person, what=f"{whose} removed your second factor ({', '.join(factors)}).")
+
+
+@transaction.atomic
+def passkey_rename(*, passkey: Authenticator, name: str) -> None:
+    """Give a passkey another name."""
+    wrapper = passkey.wrap()
+    old, name = wrapper.name, name.strip()
+    if name == old:
+        return
+    wrapper.name = name
+    passkey.save(update_fields=["data"])
+    user = passkey.user
+    names = {"old": old, "new": name}
+    audit(actor=user, verb="second-factor renamed", obj=user, user=user.get_username(), passkey=names)
 
 
 def watch() -> None:
-    """Log what allauth's pages change, and say it on the next page."""
+    """Log what allauth's pages change, say it on the next page, and tell the user by e-mail."""
     for signal, verb in (
         (signals.authenticator_added, "added"),
         (signals.authenticator_removed, "removed"),
         (signals.authenticator_reset, "renewed"),
     ):
         signal.connect(_receiver(verb), weak=False, dispatch_uid=f"second factor {verb}")
+    signals.authentication_failed.connect(_failed, dispatch_uid="second factor failed")
     signals.authenticator_used.connect(_used, dispatch_uid="second factor used")
 
 
@@ -104,6 +128,9 @@ def _receiver(verb: str) -> Any:
             user=user.get_username(),
             factor=name,
         )
+        # NB: codes that come or go with a factor need no e-mail of their own.
+        if verb == "renewed" or authenticator.type != Authenticator.Type.RECOVERY_CODES:
+            notice_send(user=user, what=NOTICES[verb].format(name))
         messages.success(request, f"{name.capitalize()} {verb}.")
 
     return log
@@ -114,3 +141,8 @@ def _used(*, user: User, authenticator: Authenticator, **_: Any) -> None:
     if authenticator.type == Authenticator.Type.RECOVERY_CODES:
         left = len(authenticator.wrap().get_unused_codes())
         audit(actor=user, verb="second-factor recovered", obj=user, user=user.get_username(), codes_left=left)
+
+
+def _failed(*, request: Any, user: User, **_: Any) -> None:
+    """Log a wrong code, which somebody entered who knows the password."""
+    sign_in_failed(request=request, login=user.get_username(), because="wrong code")

@@ -31,6 +31,7 @@ from labeling.models.people import User
 from labeling.people.queries.people import open_invitations
 from labeling.people.services.audit import audit
 from labeling.people.services.people import account_make
+from labeling.people.services.sign_in_log import sign_in_failed
 
 PROVIDER = "sso"
 INVITED = "invited"
@@ -86,7 +87,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
 
 
 def refused(request: HttpRequest, why: str) -> Any:
-    """Return the page for somebody who is not signed in."""
+    """Return the page for somebody who is not signed in, and log it."""
+    sign_in_failed(request=request, login="", because="single sign-on refused")
     return render(request, "labeling/people/sign_on_refused.html", {"why": why}, status=403)
 
 

@@ -22,7 +22,7 @@ from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.people.queries.second_factor import is_required
 from labeling.people.queries.sessions import own_session, session_rows
-from labeling.people.services.second_factor import LAST, SecondFactorAdapter
+from labeling.people.services.second_factor import LAST, SecondFactorAdapter, passkey_rename
 from labeling.people.services.sessions import session_end, sessions_revoke
 from labeling.people.services.sign_on import sign_on_disconnect
 
@@ -67,6 +67,18 @@ class AddPasskey(webauthn.AddWebAuthnView):  # type: ignore[misc]  # allauth has
         context = super().get_context_data(**kwargs)
         options = auth.begin_registration(self.request.user, True)
         return {**context, "options": options}
+
+
+class RenamePasskey(webauthn.EditWebAuthnView):  # type: ignore[misc]
+    """Give a passkey another name."""
+
+    success_url = reverse_lazy("mfa_index")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Store it."""
+        passkey_rename(passkey=self.object, name=form.cleaned_data["name"])
+        messages.success(self.request, "Passkey renamed.")
+        return redirect("mfa_index")
 
 
 class RemovePasskey(webauthn.RemoveWebAuthnView):  # type: ignore[misc]

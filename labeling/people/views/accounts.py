@@ -21,8 +21,10 @@ from labeling.models.people import Role, User
 from labeling.people.forms import OwnAccountForm, WelcomeForm
 from labeling.people.queries.people import accounts_exist
 from labeling.people.queries.tokens import tokens_in_use
+from labeling.people.services.devices import device_remember
 from labeling.people.services.invitations import first_lead_create, invitation_accept, invitation_of
 from labeling.people.services.sessions import session_note
+from labeling.people.services.sign_in_log import sign_in_succeeded
 
 # allauth's own, which clears its sign-in state; a link must not sign anybody out.
 sign_out = require_POST(allauth.logout)
@@ -163,7 +165,10 @@ def _signed_in(request: HttpRequest, user: User) -> HttpResponse:
     login(request, user)
     record_authentication(request, user, "password")
     session_note(request)
+    sign_in_succeeded(request=request, user=user)
     messages.success(
         request, f"Welcome, {user.get_full_name() or user.get_username()}. Your account is ready."
     )
-    return redirect("home")
+    response = redirect("home")
+    device_remember(request=request, response=response, user=user)
+    return response

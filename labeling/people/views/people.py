@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,7 +20,14 @@ from labeling.models.people import Invitation, User
 from labeling.people.forms import GroupForm, InvitationForm, NewAccountForm, PersonForm
 from labeling.people.queries.people import is_lead, open_work, people_page, person_row, rater_groups
 from labeling.people.queries.sessions import own_session, session_rows
-from labeling.people.services.invitations import NewInvitation, invitation_create, invitation_revoke
+from labeling.people.services.invitations import (
+    NewInvitation,
+    invitation_create,
+    invitation_mail,
+    invitation_renew,
+    invitation_revoke,
+)
+from labeling.people.services.mail import site_address
 from labeling.people.services.people import (
     account_activate,
     account_change,
@@ -60,24 +68,36 @@ def _lead(request: HttpRequest) -> User:
 @require_http_methods(["GET", "POST"])
 @sensitive_variables("new")
 def people(request: HttpRequest) -> HttpResponse:
-    """List accounts, groups and invitations; create an invitation, whose link only this answer shows.
-
-    NB: no redirect after the POST: session, cookie and address would store the link.
-    """
+    """List accounts, groups and invitations; create an invitation and send it by e-mail, or show its link."""
     form = InvitationForm(request.POST or None)
     new = _invited(form, _lead(request)) if form.is_valid() else None
-    if new is None:
-        return _page(request, invite=form)
+    return _page(request, invite=form) if new is None else _invitation_answer(request, new)
+
+
+@sensitive_variables("new", "link", "path")
+def _invitation_answer(request: HttpRequest, new: NewInvitation) -> HttpResponse:
+    """Send the link by e-mail; where there is none, or it fails, show the link, in this answer alone.
+
+    NB: no redirect with a link: session, cookie and address would store it.
+    """
+    sent = invitation_mail(new=new, by=_lead(request))
+    if sent:
+        messages.success(request, f"Invitation sent to {new.invitation.email}.")
+        return redirect("labeling:people")
     path = reverse("labeling:join", kwargs={"token": new.secret})
-    answer = _page(
-        request, invite=InvitationForm(), invitation=new.invitation, link=request.build_absolute_uri(path)
-    )
+    link = site_address(path) if sent is False else request.build_absolute_uri(path)
+    answer = _page(request, invitation=new.invitation, link=link, unsent=sent is False)
     answer[ANSWERED] = "yes"
     return answer
 
 
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
-    context = {"page": people_page(), "invite": InvitationForm(), "group_form": GroupForm()} | more
+    context = {
+        "page": people_page(),
+        "invite": InvitationForm(),
+        "group_form": GroupForm(),
+        "mail": settings.INBOX_MAIL,
+    } | more
     return render(request, "labeling/people/people.html", context)
 
 
@@ -87,6 +107,20 @@ def _invited(form: InvitationForm, by: User) -> NewInvitation | None:
     except FieldProblem as problem:
         form.refuse(problem)
         return None
+
+
+@leads_only
+@require_POST
+@sensitive_variables("new")
+def invitation_renewed(request: HttpRequest, invitation_id: int) -> HttpResponse:
+    """Make a new link in place of the one before, and send it, or show it."""
+    invitation = found_or_404(Invitation.objects.filter(pk=invitation_id).first())
+    try:
+        new = invitation_renew(invitation=invitation, by=_lead(request))
+    except InputProblem as problem:
+        messages.error(request, str(problem))
+        return redirect("labeling:people")
+    return _invitation_answer(request, new)
 
 
 @leads_only
