@@ -18,7 +18,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -29,7 +29,7 @@ from evaluation.models.runs import Run, Unit, WorkerLease
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.labels import Label
-from labeling.models.people import Role
+from labeling.models.people import AuditEvent, Role
 from labeling.models.rubric import Criterion
 from labeling.rating.services.leases import assignment_next
 from lace_site.backup.services import backup_create
@@ -139,6 +139,9 @@ def test_a_restored_workspace_goes_on_where_the_backup_was_made(
         assert (unit.state, unit.lease, unit.tries) == ("open", None, 0)
         assert restored["leases_freed"] == 1
         assert not WorkerLease.objects.exists()
+        assert restored["rows"]["labeling_auditevent"] == AuditEvent.objects.count() > 0
+        with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
+            cursor.execute("DELETE FROM labeling_auditevent")
 
 
 def test_a_backup_is_for_its_owner_alone_and_holds_no_secret(

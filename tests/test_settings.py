@@ -44,6 +44,9 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ("TIME_ZONE", "Nowhere/Land"),
         ("DEBUG", "maybe"),
         ("LACE_SSO_ROLE", "lead"),
+        ("LACE_TRUSTED_PROXIES", "-1"),
+        ("LACE_SIGN_IN_LOG_DAYS", "29"),
+        ("SITE_URL", "lace.example.org"),
         ("DATABASE_URL", "mysql://localhost/x"),
     ],
 )

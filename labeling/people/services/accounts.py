@@ -1,4 +1,4 @@
-"""Changes of accounts, whoever makes them, are logged; a new password revokes API tokens and is told."""
+"""Changes of accounts, whoever makes them, are logged; a new password revokes tokens and sends a notice."""
 
 from collections.abc import Collection
 from typing import Any

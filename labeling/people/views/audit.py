@@ -3,6 +3,7 @@
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -39,6 +40,7 @@ def workspace_log(request: HttpRequest) -> HttpResponse:
         "query": urlencode(only.query),
         "without_object": urlencode(only.query | {"object": ""}),
         "kinds": TYPES,
+        "sign_in_days": settings.LACE_SIGN_IN_LOG_DAYS,
     }
     return render(request, "labeling/people/workspace_log.html", context)
 

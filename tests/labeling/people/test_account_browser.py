@@ -36,10 +36,10 @@ def clean_console(page: Page) -> Iterator[None]:
     assert problems == []
 
 
-def sign_in(page: Page, url: str, name: str) -> None:
+def sign_in(page: Page, url: str, name: str, password: str = PASSWORD) -> None:
     page.goto(f"{url}/accounts/login/")
     page.get_by_label("User name or e-mail").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
@@ -76,7 +76,10 @@ def test_a_passkey_is_added_and_then_signs_in_alone_and_as_second_step(
         page.get_by_role("button", name="Add passkey").click()
         expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
         page.get_by_role("link", name="I have stored them").click()
-        expect(page.get_by_role("rowheader", name="Passkey This laptop")).to_be_visible()
+        page.get_by_role("link", name="Rename This laptop").click()
+        page.get_by_label("Name").fill("Old laptop")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("rowheader", name="Passkey Old laptop")).to_be_visible()
         sign_out(page)
         page.get_by_role("button", name="Sign in with a passkey").click()
         signed_in_as(page, "mara")
@@ -125,6 +128,25 @@ def test_single_sign_on_leads_to_the_provider_and_back(
         signed_in_as(page, "Mara M.")
         expect(page).to_have_url(f"{live_server.url}/queue/")
     assert User.objects.get(username="mara").groups.get().name == Role.RATER
+
+
+def test_who_tries_passwords_elsewhere_is_locked_out_and_the_owner_is_not(
+    page: Page, live_server: LiveServer, browser: Browser
+) -> None:
+    make_user("mara", Role.RATER)
+    sign_in(page, live_server.url, "mara")
+    signed_in_as(page, "mara")
+    sign_out(page)
+    elsewhere = browser.new_context()
+    stranger = elsewhere.new_page()
+    for _ in range(5):
+        sign_in(stranger, live_server.url, "mara", "a guess")
+        expect(stranger.get_by_role("alert")).to_contain_text("is wrong")
+    sign_in(stranger, live_server.url, "mara")
+    expect(stranger.get_by_role("alert")).to_contain_text("Too many failed sign-ins")
+    elsewhere.close()
+    sign_in(page, live_server.url, "mara")
+    signed_in_as(page, "mara")
 
 
 def test_another_browser_is_signed_out_by_a_lead(
