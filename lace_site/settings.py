@@ -236,7 +236,7 @@ ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.Reset
 # Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
 # anybody could lock it.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
-# How long the audit log keeps sign-ins and sign-outs, in days; the database deletes none younger than 30.
+# Days for which the audit log keeps sign-ins; the database deletes none younger than 30.
 LACE_SIGN_IN_LOG_DAYS = count("LACE_SIGN_IN_LOG_DAYS", default=365, least=30)
 # Second factors.
 MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
@@ -301,8 +301,7 @@ SESSION_COOKIE_NAME = f"sessionid_{SITE_NAME}"
 CSRF_COOKIE_NAME = f"csrftoken_{SITE_NAME}"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-# How many proxies, one behind another, add the client's address to X-Forwarded-For: limits of sign-ins and
-# the audit log count the clients, not the proxy. By default the one that HTTPS=on says there is.
+# How many proxies, one behind another, add the client's address to X-Forwarded-For; HTTPS=on means one.
 LACE_TRUSTED_PROXIES = count("LACE_TRUSTED_PROXIES", default=int(switch("HTTPS")))
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
 if switch("HTTPS"):
@@ -471,8 +470,7 @@ SEARCH_PROVIDERS = {
     "jobs": ("Labelling jobs", "labeling.jobs.queries.jobs.job_hits"),
     "raters": ("Raters", "labeling.jobs.queries.jobs.rater_hits"),
 }
-# Where the inbox, invitations and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
-# without it there is none.
+# Where e-mails go, as EMAIL_URL (smtp+tls://user:password@host:587); without it there are none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
 if INBOX_MAIL:
     vars().update(env.email_url("EMAIL_URL"))
