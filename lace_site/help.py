@@ -49,6 +49,8 @@ HELP: dict[str, tuple[str, str]] = {
     "labeling:person": ("accounts", "people"),
     "labeling:person_deactivate": ("accounts", "people"),
     "labeling:group_new": ("accounts", "people"),
+    "alignment:person_personal_data": ("personal-data", "one-person"),
+    "alignment:chat_personal_data": ("personal-data", "one-chat"),
     "labeling:import_list": ("get-started", "bring-your-chats"),
     "labeling:import_new": ("get-started", "bring-your-chats"),
     "labeling:import_detail": ("get-started", "bring-your-chats"),

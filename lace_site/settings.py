@@ -160,7 +160,10 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "lace_site.watch.requests.request_watched",
+    "lace_site.middleware.browser_rules",
+    "lace_site.middleware.api_over_tls",
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lace_site.middleware.no_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -168,6 +171,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "labeling.people.middleware.session_limits",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "labeling.people.middleware.note_origin",
@@ -175,7 +179,6 @@ MIDDLEWARE = [
     "labeling.people.middleware.note_last_seen",
     "labeling.people.middleware.SecondFactorFirst",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "common.drafts.middleware.drop_sent_drafts",
 ]
 
@@ -279,6 +282,7 @@ STATICFILES_FINDERS = [
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evaluation|labeling)/"
 
 CONTENT_SECURITY_POLICY = {
@@ -296,11 +300,17 @@ CONTENT_SECURITY_POLICY = {
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# NB: cookies ignore ports: a second site on this machine would end the sessions of the first.
-SESSION_COOKIE_NAME = f"sessionid_{SITE_NAME}"
-CSRF_COOKIE_NAME = f"csrftoken_{SITE_NAME}"
+# NB: cookies ignore ports: a second site on this machine would end the sessions of the first. With TLS no
+# other host of the domain can set them: browsers see to it by the beginning of the name.
+COOKIE_PREFIX = "__Host-" if switch("HTTPS") else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid_{SITE_NAME}"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken_{SITE_NAME}"
+MESSAGE_STORAGE = "lace_site.message_cookie.Messages"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+# A session ends after so long without a page, and at the latest 14 days after its sign-in.
+LACE_SESSION_IDLE_HOURS = positive("LACE_SESSION_IDLE_HOURS", default=24)
+SESSION_COOKIE_AGE = 14 * 24 * 3600
 # How many proxies, one behind another, add the client's address to X-Forwarded-For; HTTPS=on means one.
 LACE_TRUSTED_PROXIES = count("LACE_TRUSTED_PROXIES", default=int(switch("HTTPS")))
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.

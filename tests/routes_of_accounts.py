@@ -29,4 +29,9 @@ ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
         post(NOBODY, person_id="rater_account", session_id="gone_session"),
     ),
     "labeling:person_factor_reset": (post(LEADS),),
+    # ---- personal data; a wrong name deletes nothing
+    "alignment:person_personal_data": (get(LEADS), post(LEADS, {"name": "x"}, says=200)),
+    "alignment:person_personal_data_file": (post(LEADS, says=200),),
+    "alignment:chat_personal_data": (get(LEADS), post(LEADS, {"name": "x"}, says=200)),
+    "alignment:chat_personal_data_file": (post(LEADS, says=200),),
 }

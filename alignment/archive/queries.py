@@ -253,13 +253,13 @@ class _Counter:
 def _rows(table: Table) -> Iterator[Row]:
     fields = table.fields
     for values in table.query().order_by("pk").values_list(*fields).iterator(ROWS_AT_ONCE):
-        row = {name: _plain(value) for name, value in zip(fields, values, strict=True)}
+        row = {name: plain_value(value) for name, value in zip(fields, values, strict=True)}
         if table.change:
             table.change(row)
         yield row
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value of a column as JSON: times in ISO 8601, UTC; bytes in base64."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()

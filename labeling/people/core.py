@@ -32,6 +32,7 @@ KINDS = (
             "group",
             "invitation",
             "password",
+            "personal-data",
             "reset-link",
             "role",
             "roles",

@@ -1,11 +1,14 @@
-"""Notes whence and when users come, and leads whoever lacks a required second factor to set one up."""
+"""Notes whence and when users come, ends sessions in time, and asks for a required second factor first."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from django.conf import settings
+from django.contrib.auth import logout
 from django.db import Error
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -20,6 +23,7 @@ from labeling.people.services.sessions import session_note
 
 Handler = Callable[[HttpRequest], HttpResponse]
 NOTED_EVERY = timedelta(hours=1)
+SEEN = "seen_at"  # in a session, in seconds
 
 
 def note_origin(get_response: Handler) -> Handler:
@@ -43,6 +47,27 @@ def note_last_seen(get_response: Handler) -> Handler:
             _note(user)
             _note_session(request)
         return response
+
+    return handle
+
+
+def session_limits(get_response: Handler) -> Handler:
+    """Sign out whoever has not opened a page for too long, or signed in too long ago.
+
+    Sessions that did not begin with a sign-in, such as those of tests, have no limits.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        session, now = request.session, int(time.time())
+        if signed_in := session.get(AUTHENTICATION_METHODS_SESSION_KEY):
+            since = int(signed_in[0]["at"])
+            seen = session.get(SEEN, since)
+            idle = settings.LACE_SESSION_IDLE_HOURS * 3600
+            if now - seen > idle or now - since > settings.SESSION_COOKIE_AGE:
+                logout(request)
+            elif now - seen > NOTED_EVERY.total_seconds():
+                session[SEEN] = now
+        return get_response(request)
 
     return handle
 

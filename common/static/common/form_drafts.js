@@ -44,11 +44,13 @@ function cookie(name) {
   return value && attempt(() => decodeURIComponent(value));
 }
 
-// The server accepted a form, and has deleted its draft.
+// The server accepted a form, and has deleted its draft. With TLS the cookie's name begins with __Host-.
 function forgetAccepted() {
-  const key = cookie("form_draft_accepted");
+  const prefix = document.body.dataset.csrfCookie?.startsWith("__Host-") ? "__Host-" : "";
+  const name = `${prefix}form_draft_accepted`;
+  const key = cookie(name);
   if (!key) return;
-  document.cookie = "form_draft_accepted=; path=/; max-age=0";
+  document.cookie = `${name}=; path=/; max-age=0${prefix && "; secure"}`;
   attempt(() => localStorage.removeItem(storeOf(account, key)));
 }
 
@@ -75,9 +77,10 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 });
 document.addEventListener("submit", ({ target }) => {
   if (target.dataset.signOut === undefined) return;
-  const own = Object.keys(localStorage).filter((name) => name.startsWith(storeOf(account, "")));
+  const starts = [storeOf(account, ""), `lace-rate-${account}-`, `lace-prompt-${account}-`];
+  const own = Object.keys(localStorage).filter((name) => starts.some((start) => name.startsWith(start)));
   for (const name of own) localStorage.removeItem(name);
-  sessionStorage.removeItem(PENDING);
+  sessionStorage.clear();
 });
 
 if (account) {

@@ -26,8 +26,18 @@ from labeling.people.services.invitations import first_lead_create, invitation_a
 from labeling.people.services.sessions import session_note
 from labeling.people.services.sign_in_log import sign_in_succeeded
 
-# allauth's own, which clears its sign-in state; a link must not sign anybody out.
-sign_out = require_POST(allauth.logout)
+
+@require_POST  # a link must not sign anybody out
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """Sign out by allauth, which clears its sign-in state, and have the browser forget cached pages.
+
+    The page itself removes this account's drafts from the browser.
+    """
+    response = cast(HttpResponse, allauth.logout(request))
+    response["Clear-Site-Data"] = '"cache"'
+    return response
+
+
 Inactive, ResetSent = allauth.AccountInactiveView, allauth.PasswordResetDoneView
 
 

@@ -1,9 +1,14 @@
 """Sessions: everybody sees where they are signed in, and signs browsers out; leads do so for all."""
 
+import time
+
 import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from common.memory import memory
 from labeling.models.people import AuditEvent, User
@@ -81,3 +86,31 @@ def test_a_session_from_before_the_list_enters_it_when_it_is_used(rater_user: Us
     memory.clear()
     laptop.get("/queue/")
     assert len(session_rows(user=rater_user)) == 1
+
+
+# ---------- limits ----------
+
+
+def test_a_session_ends_after_a_day_without_a_page(rater_user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    laptop, now = signed_in("mara"), time.time()
+    for hours, says in ((23, 200), (46, 200), (71, 302)):
+        monkeypatch.setattr("labeling.people.middleware.time.time", lambda at=hours: now + at * 3600)
+        assert laptop.get("/queue/").status_code == says, hours
+
+
+def test_a_session_ends_14_days_after_its_sign_in(
+    rater_user: User, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.LACE_SESSION_IDLE_HOURS = 1000
+    laptop, now = signed_in("mara"), time.time()
+    for days, says in ((13, 200), (15, 302)):
+        monkeypatch.setattr("labeling.people.middleware.time.time", lambda at=days: now + at * 86_400)
+        assert laptop.get("/queue/").status_code == says, days
+
+
+def test_a_page_costs_no_write_for_the_limits_within_an_hour(rater_user: User) -> None:
+    laptop = signed_in("mara")
+    laptop.get("/queue/")
+    with CaptureQueriesContext(connection) as queries:
+        laptop.get("/queue/")
+    assert not [one for one in queries if "UPDATE" in one["sql"] and "django_session" in one["sql"]]
