@@ -213,9 +213,11 @@ AUTH_PASSWORD_VALIDATORS = [
         "UserAttributeSimilarityValidator",
         "MinimumLengthValidator",
         "CommonPasswordValidator",
-        "NumericPasswordValidator",
     )
-] + [{"NAME": "labeling.people.services.accounts.TokensEndWithPassword"}]
+] + [
+    {"NAME": f"labeling.people.services.accounts.{name}"}
+    for name in ("NoWordOfOurs", "TokensEndWithPassword")
+]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"

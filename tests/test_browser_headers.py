@@ -10,6 +10,8 @@ from labeling.models.people import User
 from lace_site.middleware import PERMISSIONS_POLICY
 from tests.factories.sites import HOST, Site
 
+# The first one waits for the server, which makes its database.
+pytestmark = pytest.mark.timeout(600)
 # Answers of every kind: a page, a redirect, a file, an error, the API, a probe, a page of the docs.
 PLACES = ("/accounts/login/", "/", "/static/common/base.css", "/no-such-page/", "/api/runs/", "/healthz")
 

@@ -67,18 +67,26 @@ class Site:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        try:
+            self._wait()
+        except BaseException:  # also where a time limit ends the wait
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.terminate()
+        self.server.wait(30)
+
+    def _wait(self) -> None:
         for _ in range(600):
             try:
                 self.get("/healthz")
             except OSError:
                 time.sleep(0.1)
             else:
-                return self
+                return
         raise TimeoutError("gunicorn did not start")
-
-    def __exit__(self, *_: object) -> None:
-        self.server.terminate()
-        self.server.wait(30)
 
     def _run(self, *words: str) -> None:
         done = subprocess.run(

@@ -4,15 +4,43 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
+from django.core.exceptions import ValidationError
 from django.db.models.signals import m2m_changed, post_save, pre_save
 
-from labeling.models.people import ApiToken, User
+from labeling.models.people import ApiToken, Role, User
 from labeling.people.services.audit import acting_user, audit, rights_are_logged
 from labeling.people.services.mail import notice_send
 from labeling.people.services.tokens import token_revoke
 
 FLAGS = {"is_superuser", "is_staff", "is_active"}
 PASSWORD_CHANGED = "the password changed"  # noqa: S105  a reason in the log
+
+
+# What somebody who knows the product would try first, in any case and with digits and signs around it.
+GUESSED_FIRST = (
+    "lace",
+    "workbench",
+    "laceworkbench",
+    "chatbot",
+    "judge",
+    "admin",
+    "administrator",
+    "password",
+)
+
+
+class NoWordOfOurs:
+    """Refuses passwords that are a word of the product or a role, with digits or signs around it."""
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Raise ValidationError for such a password."""
+        letters = "".join(filter(str.isalpha, password)).casefold()
+        if letters in {*GUESSED_FIRST, *(role.value for role in Role), *(f"{role.value}s" for role in Role)}:
+            raise ValidationError("This password is a word of the workbench. Use other words.")
+
+    def get_help_text(self) -> str:
+        """Return the help shown beside the new password."""
+        return "Words of the workbench and of its roles are no password."
 
 
 class TokensEndWithPassword:
