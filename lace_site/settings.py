@@ -209,11 +209,7 @@ TEMPLATES = [
 AUTH_USER_MODEL = "labeling.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-    )
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ] + [
     {"NAME": f"labeling.people.services.accounts.{name}"}
     for name in ("NoWordOfOurs", "TokensEndWithPassword")
@@ -289,14 +285,9 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evalua
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": [SELF],
-        "script-src": [SELF],
-        "style-src": [SELF],
+        **{name: [SELF] for name in ("default-src", "script-src", "style-src", "form-action")},
+        **{name: [NONE] for name in ("object-src", "base-uri", "frame-ancestors")},
         "img-src": [SELF, "data:"],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
     },
 }
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from alignment.archive.queries import own_chats_to_label
 from alignment.personal_data.queries.page import ChatData, PersonData, chat_data, person_data
 from alignment.personal_data.queries.rows import chat_rows, person_of, person_rows, personal_lines
 from alignment.personal_data.services.chats import chat_erase, chat_exported
@@ -102,6 +103,9 @@ def person_personal_data(request: HttpRequest, person_id: int) -> HttpResponse:
 def person_personal_data_file(request: HttpRequest, person_id: int) -> HttpResponseBase:
     """Download everything about a person; the log notes it."""
     user = get_object_or_404(User, pk=person_id)
+    if user != request.user and own_chats_to_label(_lead(request)):
+        messages.error(request, "The export holds labels. Label your own chats first, or ask another lead.")
+        return redirect("alignment:person_personal_data", user.pk)
     person = person_of(user=user)
     person_exported(person=person, by=_lead(request))
     lines = personal_lines(person_rows(person), person=user.username)

@@ -71,23 +71,20 @@ def person_of(*, user: User | None = None, rater: Rater | None = None) -> Person
 def chat_rows(chat: Chat) -> Rows:
     """Return the rows about a chat, by the name of their table; reading them deletes nothing."""
     calls = calls_of(chat)
-    blocks = {
-        digest
-        for parts in ModelCall.objects.filter(pk__in=calls).values_list("parts", flat=True)
-        for _, row in parts
-        for digest in row
-    }
+    asked = ModelCall.objects.filter(pk__in=calls)
+    sent = asked.values_list("parts", flat=True)
+    blocks = {digest for parts in sent for _, row in parts for digest in row}
     labels = Label.objects.filter(chat=chat).values("pk")
     items = Misalignment.objects.filter(chat=chat).values("pk")
     issues = IssueChat.objects.filter(chat=chat).values("issue")
     events = OutboxEvent.objects.filter(payload__chat_id=chat.external_id)
     subjects = chat_subjects(chat)
-    found: dict[str, QuerySet[Any]] = {"labeling.Chat": Chat.objects.filter(pk=chat.pk)}
-    for model, name in _related(Chat):
-        found[model._meta.label] = model._base_manager.filter(**{name: chat})
-    return found | {
+    direct = {model._meta.label: model._base_manager.filter(**{name: chat}) for model, name in _related(Chat)}
+    return {
+        "labeling.Chat": Chat.objects.filter(pk=chat.pk),
+        **direct,
         "labeling.LabelRevision": LabelRevision.objects.filter(label__in=labels),
-        "evaluation.ModelCall": ModelCall.objects.filter(pk__in=calls),
+        "evaluation.ModelCall": asked,
         "evaluation.TextBlock": TextBlock.objects.filter(pk__in=blocks),
         "evaluation.UnitCall": UnitCall.objects.filter(unit__chat=chat),
         "evaluation.Attempt": Attempt.objects.filter(Q(unit__chat=chat) | Q(call__in=calls)),

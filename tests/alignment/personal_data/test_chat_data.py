@@ -146,8 +146,7 @@ def complete(world: World, chat: Chat) -> None:
     TextBlock.objects.create(hash="b" * 64, text=BLOCK)
     ModelCall.objects.filter(pk=call.pk).update(parts=[["user", ["b" * 64]]])
     Attempt.objects.create(call=call, run=unit.run, unit=unit, number=1, sent_at=now, outcome="answered")
-    version = make_article("refunds", "Within 14 days.", title="Refunds")
-    criterion = world.desk.criteria[0]
+    version, criterion = make_article("refunds", "14 days.", title="Refunds"), world.desk.criteria[0]
     Passage.objects.create(
         unit=unit, criterion=criterion, article_version=version, rank=1, start=0, end=5, score=1.0
     )
@@ -173,8 +172,7 @@ def complete(world: World, chat: Chat) -> None:
     Issue.objects.filter(pk=issue.pk).update(name_by=Issue.NameBy.MODEL)
     IssueNaming.objects.create(issue=issue, by=lead, chats=[chat.pk], state="done", call=call)
     event = OutboxEvent.objects.create(kind="verdicts.stored", payload={"chat_id": chat.external_id})
-    receiver = WebhookEndpoint.objects.earliest("pk")
-    Delivery.objects.create(event=event, endpoint=receiver, next_at=now, state="delivered")
+    Delivery.objects.create(event=event, endpoint=WebhookEndpoint.objects.earliest("pk"), next_at=now)
     FormDraft.objects.create(
         user=lead, key=f"/adjudication/{chat.pk}/polite/#0", values={}, base="", revision=1, updated_at=now
     )

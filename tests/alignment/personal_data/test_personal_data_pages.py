@@ -58,13 +58,15 @@ def test_the_download_has_the_chat_and_the_log_has_the_download(lead_client: Cli
 
 
 def test_a_lead_who_has_still_to_label_a_chat_does_not_see_its_data(client: Client) -> None:
-    desk = make_desk(chats=1)
+    desk = make_desk(chats=1, raters=2)
     user = user_of(desk.rater)
     user.groups.add(make_user("ines", Role.LEAD).groups.get())
     client.force_login(user)
     chat = Assignment.objects.earliest("pk").chat
     assert client.get(page_of(chat)).status_code == 404
     assert client.post(page_of(chat, "_file")).status_code == 404
+    other = client.post(page_of(user_of(desk.raters[1]), "_file"), follow=True)
+    assert "Label your own chats first" in other.content.decode()
 
 
 def test_a_lead_deletes_a_deactivated_account(lead_client: Client, rater_user: User) -> None:
