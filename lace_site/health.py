@@ -240,7 +240,7 @@ def _line(error: Exception) -> str:
 @login_not_required
 def healthz(request: HttpRequest) -> HttpResponse:
     """Answer 200 while the process runs."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    return HttpResponse("ok\n", content_type="text/plain; charset=utf-8")
 
 
 @login_not_required

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -126,7 +127,8 @@ class Site:
             own["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request(method, path, body=body, headers=own | (headers or {}))
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused before the body was sent
+                connection.request(method, path, body=body, headers=own | (headers or {}))
             answer = connection.getresponse()
             text = answer.read().decode("utf-8", "replace")
         finally:
