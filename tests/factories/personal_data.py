@@ -1,94 +1,213 @@
-"""A word in every column that holds texts of a chat or of a person, and where it is found."""
+"""Texts of customers with personal data and with numbers that are none, and where each of them stands."""
 
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+import random
+from dataclasses import dataclass
 
-from django.conf import settings
-from django.db import connection, models
+DIGITS = "0123456789"
+# {} is the personal data, or the number that is none.
+SENTENCES = {
+    "email": (
+        "My address is {}.",
+        "Please write to {} or to the office.",
+        "Account: {}",
+        "I signed up with {}, did that work?",
+        "von: <{}>",
+        "mail={};",
+    ),
+    "phone": (
+        "You can call me on {} after six.",
+        "My mobile is {}.",
+        "Phone: {}",
+        "Tel. {}, please ring twice.",
+        "If the driver gets lost: reach me at {}!",
+        "Rufen Sie mich unter der Handynummer {} an.",
+    ),
+    "grouped phone": (
+        "For the delivery please use {}.",
+        "It is {}, ask for Ms Lee",
+        "{} (evenings)",
+        "Anna, {}",
+    ),
+    "card": (
+        "I paid with card {}.",
+        "Visa {} exp 11/28",
+        "the number on it is {} and it was declined",
+        "Karte: {}",
+    ),
+    "iban": (
+        "Please refund to {}.",
+        "IBAN: {}",
+        "my account is {} at the savings bank",
+        "Überweisen Sie bitte auf {}, danke",
+    ),
+    "other": (
+        "It is about order {}.",
+        "Order number: {}",
+        "my order no. {} has not come",
+        "Meine Bestellnummer ist {}.",
+        "Tracking {} says nothing since Monday.",
+        "The parcel {} was returned",
+        "Invoice {} is wrong.",
+        "ticket #{}",
+        "Customer number {}, since 2019",
+        "(ref {})",
+        "Two orders, {} and another one",
+    ),
+    "bare": ("{}", "{} please", "see {}", "It says {} on the box.", "we bought {} last week"),
+    "said": ("I got {} back.", "That was on {}.", "Yes, {}.", "Is {} right?", "The page shows {} here"),
+}
 
-from alignment.archive.worker import archive_path
-from alignment.models.archives import WorkspaceArchive
-from labeling.models.imports import DataImport, ImportedRow
-from labeling.models.people import User
-from labeling.people.services.audit_texts import log_unlocked
-from tests.factories.archives import stored_archive
 
-WORD = "zqxquetzalxqz"  # one word for the search index
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text and the personal data in it, (kind, as written)."""
 
-
-def is_text(field: Any) -> bool:
-    """Whether a column can hold what somebody wrote."""
-    kinds = models.CharField | models.TextField | models.JSONField | models.BinaryField
-    return isinstance(field, kinds) and not field.choices
+    text: str
+    holds: tuple[tuple[str, str], ...]
 
 
-def plant(rows: Mapping[str, Any], *, kept: Collection[str], documents: Mapping[str, Any]) -> set[str]:
-    """Write the word into every text of these rows; return the columns.
-
-    `kept` are columns that hold no such text; `documents` what JSON columns hold instead of the word.
-    """
-    planted = set()
-    for table, query in rows.items():
-        for field in query.model._meta.concrete_fields:
-            name = f"{table.split('.')[1]}.{field.name}"
-            if is_text(field) and name not in kept:
-                value = documents.get(name, WORD[: getattr(field, "max_length", None)])
-                ids = list(query.values_list("pk", flat=True))
-                with log_unlocked():
-                    models.QuerySet(query.model).filter(pk__in=ids).update(**{field.name: value})
-                planted.add(name)
-    return planted
+def texts(count: int, *, seed: int) -> list[Text]:
+    """Texts of a few sentences each, half of the sentences without personal data."""
+    dice = random.Random(seed)
+    return [_text(dice) for _ in range(count)]
 
 
-def stored_file(*, by: User, of: models.Model) -> DataImport:
-    """An import that brought this row; its file says the word."""
-    row = DataImport.objects.create(
-        kind="chats", file_name="chats.csv", size=1, sha256="0" * 64, by=by, state=DataImport.State.DONE
+def _text(dice: random.Random) -> Text:
+    sentences, holds = [], []
+    for _ in range(dice.randint(1, 4)):
+        kind, written = dice.choice(PERSONAL)(dice)
+        sentences.append(dice.choice(SENTENCES[kind]).format(written))
+        holds.append((kind.removeprefix("grouped "), written))
+        kind, written = dice.choice(OTHER)(dice)
+        sentences.append(dice.choice(SENTENCES[kind]).format(written))
+    order = dice.sample(range(len(sentences)), len(sentences))
+    return Text(dice.choice(["\n", " "]).join(sentences[n] for n in order), tuple(holds))
+
+
+def _digits(dice: random.Random, count: int) -> str:
+    return dice.choice("123456789") + "".join(dice.choices(DIGITS, k=count - 1))
+
+
+def _email(dice: random.Random) -> tuple[str, str]:
+    name = dice.choice(["anna", "J.Smith", "lee_93", "k.müller", "info+shop", "o'neil", "x"])
+    domain = dice.choice(
+        ["example.com", "mail.example.co.uk", "post-haus.de", "uni.example.edu", "ex4mple.io"]
     )
-    row.path.parent.mkdir(parents=True, exist_ok=True)
-    row.path.write_text(WORD)
-    ImportedRow.objects.create(data_import=row, model=of._meta.label_lower, object_id=of.pk)
-    return row
+    return "email", f"{name}{dice.choice(['', '7', '1988'])}@{domain}"
 
 
-def filled_archive(*, by: User) -> WorkspaceArchive:
-    """An archive whose file says the word."""
-    row = WorkspaceArchive.objects.get(pk=stored_archive(by=by))
-    archive_path(row.pk).write_text(WORD)
-    return row
+def _phone(dice: random.Random) -> tuple[str, str]:
+    area = dice.choice(["212", "415", "312", "206", "617"])
+    us = f"{area} {dice.randint(220, 989)} {_digits(dice, 4)}"
+    mobile = f"07{dice.choice(['400', '712', '801', '912'])} {_digits(dice, 6)}"
+    london, berlin = f"020 79{dice.randint(10, 99)} {_digits(dice, 4)}", f"030 {_digits(dice, 6)}"
+    german = dice.choice([f"0151 {_digits(dice, 8)}", f"0160 {_digits(dice, 7)}", f"0171 {_digits(dice, 7)}"])
+    national = dice.choice([us, mobile, london, berlin, german])
+    country = "+1 " if national is us else "+44 " if national in (mobile, london) else "+49 "
+    form = dice.randrange(4)
+    if form == 0:
+        return dice.choice(["phone", "grouped phone"]), country + national.removeprefix("0")
+    if form == 1:
+        return "phone", (country + national.removeprefix("0")).replace(" ", "")
+    if form == 2:
+        return "phone", national.replace(" ", "")
+    return dice.choice(["phone", "grouped phone"]), national.replace(" ", dice.choice([" ", "-"]))
 
 
-def places_with(word: str) -> set[str]:
-    """The tables and files in which the word is found: whole rows of every table, and all data files."""
-    return {*_tables(word), *_files(word)}
+def _card(dice: random.Random) -> tuple[str, str]:
+    start, length = dice.choice([("4", 16), ("51", 16), ("2221", 16), ("37", 15), ("6011", 16), ("3530", 16)])
+    body = start + "".join(dice.choices(DIGITS, k=length - len(start) - 1))
+    number = body + str(-luhn_sum(body + "0") % 10)
+    cuts = (4, 8, 12) if length == 16 else (4, 10)
+    mark = dice.choice(["", " ", "-"])
+    return "card", mark.join(number[a:b] for a, b in zip((0, *cuts), (*cuts, length), strict=True))
 
 
-def _tables(word: str) -> Iterator[str]:
-    for table in connection.introspection.table_names():
-        with connection.cursor() as cursor:
-            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608  a name of the database
-            rows = cursor.fetchall()
-        if any(word in _text(value) for row in rows for value in row):
-            yield table
+def luhn_sum(number: str) -> int:
+    """ISO/IEC 7812-1, annex B: every second digit from the right counts twice, its own digits added."""
+    doubled = [int(digit) * (1 + n % 2) for n, digit in enumerate(reversed(number))]
+    return sum(value // 10 + value % 10 for value in doubled)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bytes | memoryview):
-        return bytes(value).decode("utf-8", "replace").casefold()
-    return str(value).casefold()
+def _iban(dice: random.Random) -> tuple[str, str]:
+    country, body = dice.choice(
+        [
+            ("DE", "37040044" + _digits(dice, 10)),
+            ("GB", "NWBK" + _digits(dice, 14)),
+            ("NL", "ABNA" + _digits(dice, 10)),
+            ("AT", _digits(dice, 16)),
+            ("PL", _digits(dice, 24)),
+        ]
+    )
+    # ISO 13616: letters count from 10, and the whole is 1 modulo 97.
+    figures = "".join(str(int(sign, 36)) for sign in f"{body}{country}00")
+    number = f"{country}{98 - int(figures) % 97:02d}{body}"
+    if dice.random() < 0.5:
+        return "iban", number
+    return "iban", " ".join(number[n : n + 4] for n in range(0, len(number), 4))
 
 
-def _files(word: str) -> Iterator[str]:
-    folders = [Path(settings.LACE_ARCHIVE_DIR), Path(settings.IMPORT_DIR)]
-    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    for path in paths:
-        if word.encode() in path.read_bytes():
-            yield str(path)
+def _order(dice: random.Random) -> tuple[str, str]:
+    plain = _digits(dice, dice.choice([6, 8, 10, 12, 16]))
+    parts = f"{_digits(dice, 3)}-{_digits(dice, 7)}-{_digits(dice, 7)}"
+    return "other", dice.choice(
+        [plain, parts, f"SO-{dice.randint(2019, 2026)}-{_digits(dice, 7)}", f"A{plain}"]
+    )
 
 
-def database_files_with(word: str) -> list[str]:
-    """The files of an SQLite database in which the bytes are found, also in pages that are free."""
-    name = str(connection.settings_dict["NAME"])
-    found = [Path(f"{name}{end}") for end in ("", "-wal", "-journal")]
-    return [path.name for path in found if path.exists() and word.encode() in path.read_bytes()]
+def _tracking(dice: random.Random) -> tuple[str, str]:
+    usps = (
+        f"9400 1{_digits(dice, 3)} " + " ".join(_digits(dice, 4) for _ in range(3)) + f" {_digits(dice, 2)}"
+    )
+    codes = [f"1Z{_digits(dice, 3)}AA{_digits(dice, 11)}", f"00340434{_digits(dice, 12)}", usps]
+    codes += [f"RR{_digits(dice, 9)}GB", f"JJD{_digits(dice, 18)}", _digits(dice, 12), _digits(dice, 14)]
+    return dice.choice(["other", "bare"]), dice.choice(codes)
+
+
+def _price(dice: random.Random) -> tuple[str, str]:
+    amount = f"{dice.randint(1, 9)},{_digits(dice, 3)}.{_digits(dice, 2)}"
+    return "said", dice.choice(
+        [f"${amount}", f"{_digits(dice, 4)}.00 EUR", f"€ 1 {_digits(dice, 3)} {_digits(dice, 3)}"]
+    )
+
+
+def _date(dice: random.Random) -> tuple[str, str]:
+    day, month, year = dice.randint(10, 28), dice.randint(10, 12), dice.randint(2020, 2026)
+    clock = f"{dice.randint(10, 23)}:{dice.randint(10, 59)}"
+    forms = [
+        f"{year}-{month}-{day} {clock}",
+        f"{day}.{month}.{year} {clock}",
+        f"{month}/{day}/{year} at {clock}",
+    ]
+    return "said", dice.choice(
+        [*forms, f"{day}-{month}-{year}", f"{year}{month}{day}", f"{day}.{month}. - {day + 1}.{month}.{year}"]
+    )
+
+
+def _code(dice: random.Random) -> tuple[str, str]:
+    codes = [_digits(dice, 13), f"978-3-{_digits(dice, 2)}-{_digits(dice, 6)}-{_digits(dice, 1)}"]
+    codes += [
+        f"35{_digits(dice, 13)}",
+        f"192.168.{_digits(dice, 3)}.{_digits(dice, 2)}",
+        f"v10.{_digits(dice, 2)}.{_digits(dice, 4)}",
+    ]
+    codes += [
+        f"{_digits(dice, 2)}.{_digits(dice, 6)}, {_digits(dice, 2)}.{_digits(dice, 6)}",
+        f"17{_digits(dice, 8)}",
+    ]
+    codes += [
+        f"SKU-{_digits(dice, 4)}-{_digits(dice, 5)}",
+        f"{_digits(dice, 5)}-{_digits(dice, 4)}",
+        "@shop_help",
+        "logo@2x.png",
+    ]
+    codes += [
+        f"{_digits(dice, 2)} x {_digits(dice, 3)} x {_digits(dice, 3)} cm",
+        f"#{_digits(dice, 10)}",
+        f"{_digits(dice, 10)}",
+    ]
+    return "bare", dice.choice(codes)
+
+
+PERSONAL = (_email, _phone, _phone, _card, _iban)
+OTHER = (_order, _order, _tracking, _price, _date, _code)

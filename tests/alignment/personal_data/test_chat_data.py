@@ -33,7 +33,7 @@ from labeling.models.people import AuditEvent, Workspace
 from labeling.models.sampling import SampledChat, SampleDraw
 from labeling.people.services.audit import audit
 from tests.factories.articles import make_article
-from tests.factories.personal_data import (
+from tests.factories.planted_words import (
     WORD,
     database_files_with,
     filled_archive,
@@ -126,7 +126,7 @@ def planted_world() -> World:
     }
     expired = Assignment.objects.filter(chat=chat, skip_reason="lease expired")
     skipped = rows["labeling.Assignment"].exclude(pk__in=list(expired.values_list("pk", flat=True)))
-    plant(rows | {"labeling.Assignment": skipped}, kept=KEPT, documents=documents)
+    plant({**rows, "labeling.Assignment": skipped}, kept=KEPT, documents=documents)
     chat.refresh_from_db()
     Chat.objects.bulk_update([chat], ["messages"])  # writes the words of the search, too
     filled_archive(by=world.users["lead"])

@@ -30,7 +30,7 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import AuditEvent, Invitation, Rater, Role, User
 from labeling.people.services.audit import audit
-from tests.factories.personal_data import (
+from tests.factories.planted_words import (
     WORD,
     database_files_with,
     filled_archive,
