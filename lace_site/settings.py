@@ -210,7 +210,8 @@ AUTH_USER_MODEL = "labeling.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
-] + [
+]
+AUTH_PASSWORD_VALIDATORS += [
     {"NAME": f"labeling.people.services.accounts.{name}"}
     for name in ("NoWordOfOurs", "TokensEndWithPassword")
 ]
@@ -279,8 +280,7 @@ STATICFILES_FINDERS = [
 ]
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = DEBUG
-WHITENOISE_ALLOW_ALL_ORIGINS = False
+WHITENOISE_AUTOREFRESH, WHITENOISE_ALLOW_ALL_ORIGINS = DEBUG, False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evaluation|labeling)/"
 
 CONTENT_SECURITY_POLICY = {
@@ -293,8 +293,8 @@ CONTENT_SECURITY_POLICY = {
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# NB: cookies ignore ports: a second site on this machine would end the sessions of the first. With TLS no
-# other host of the domain can set them: browsers see to it by the beginning of the name.
+# NB: cookies ignore ports: a second site here would end the first one's sessions. With TLS no other host
+# of the domain can set them: browsers see to it by the beginning of the name.
 COOKIE_PREFIX = "__Host-" if switch("HTTPS") else ""
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid_{SITE_NAME}"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken_{SITE_NAME}"
@@ -302,8 +302,7 @@ MESSAGE_STORAGE = "lace_site.message_cookie.Messages"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 # A session ends after so long without a page, and at the latest 14 days after its sign-in.
-LACE_SESSION_IDLE_HOURS = positive("LACE_SESSION_IDLE_HOURS", default=24)
-SESSION_COOKIE_AGE = 14 * 24 * 3600
+LACE_SESSION_IDLE_HOURS, SESSION_COOKIE_AGE = positive("LACE_SESSION_IDLE_HOURS", default=24), 14 * 24 * 3600
 # How many proxies, one behind another, add the client's address to X-Forwarded-For; HTTPS=on means one.
 LACE_TRUSTED_PROXIES = count("LACE_TRUSTED_PROXIES", default=int(switch("HTTPS")))
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
@@ -389,8 +388,7 @@ CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A broker may be down for hours.
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True  # a broker may be down for hours
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Limits how long a hanging broker delays a request that enqueues a task.
 CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}

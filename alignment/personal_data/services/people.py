@@ -34,7 +34,11 @@ from labeling.models.labels import EXPIRED, Adjudication, Assignment, Label, Lab
 from labeling.models.people import ApiToken, Invitation, Rater, User
 from labeling.models.sampling import SamplePlan
 from labeling.people.services.audit import acting, audit, operator_name
-from labeling.people.services.audit_texts import event_names_replace, names_replaced
+from labeling.people.services.audit_texts import (
+    event_addresses_delete,
+    event_names_replace,
+    names_replaced,
+)
 from labeling.people.services.rights import check_manages
 
 ACTIVE = "This account is active. Deactivate it first."
@@ -139,6 +143,7 @@ def _erase_account(user: User, pseudonym: str) -> None:
     about.update(object_repr=pseudonym, change_message="")
     for plan in SamplePlan.objects.filter(raters=user):
         plan.raters.remove(user)
+    event_addresses_delete(of=user)
     user.groups.clear()
     user.user_permissions.clear()
     stored = User.objects.get(pk=user.pk)

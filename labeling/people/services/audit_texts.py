@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
-from labeling.models.people import AuditEvent
+from labeling.models.people import AuditEvent, User
 
 ROWS_AT_ONCE = 500
 TABLE = AuditEvent._meta.db_table
@@ -31,6 +31,12 @@ def event_names_replace(names: Mapping[str, str]) -> None:
         if detail != event.detail:
             changed[event.pk] = detail
     _store(changed)
+
+
+def event_addresses_delete(*, of: User) -> None:
+    """Delete from which addresses a person made their entries."""
+    with log_unlocked():
+        _events().filter(actor=of).exclude(address="").update(address="")
 
 
 def names_replaced(value: Any, names: Mapping[str, str]) -> Any:

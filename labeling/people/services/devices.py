@@ -17,7 +17,7 @@ SALT = "labeling.people.device"
 
 def cookie_name() -> str:
     """Return the name of the cookie: each workspace on a machine has its own."""
-    return f"device_{settings.SITE_NAME}"
+    return f"{settings.COOKIE_PREFIX}device_{settings.SITE_NAME}"
 
 
 def device_remember(*, request: HttpRequest, response: HttpResponse, user: User) -> None:
