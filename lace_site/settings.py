@@ -211,10 +211,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
-AUTH_PASSWORD_VALIDATORS += [
-    {"NAME": f"labeling.people.services.accounts.{name}"}
-    for name in ("NoWordOfOurs", "TokensEndWithPassword")
-]
+_OWN = ("NoWordOfOurs", "TokensEndWithPassword")
+AUTH_PASSWORD_VALIDATORS += [{"NAME": f"labeling.people.services.accounts.{name}"} for name in _OWN]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"
