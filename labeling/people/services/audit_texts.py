@@ -34,9 +34,10 @@ def event_names_replace(names: Mapping[str, str]) -> None:
 
 
 def event_addresses_delete(*, of: User) -> None:
-    """Delete from which addresses a person made their entries."""
+    """Delete the addresses of entries by a person and about them, such as failed sign-ins."""
+    about = Q(actor=of) | Q(object_type=User._meta.label_lower, object_id=of.pk)
     with log_unlocked():
-        _events().filter(actor=of).exclude(address="").update(address="")
+        _events().filter(about).exclude(address="").update(address="")
 
 
 def names_replaced(value: Any, names: Mapping[str, str]) -> Any:
