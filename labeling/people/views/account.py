@@ -74,6 +74,11 @@ class RenamePasskey(webauthn.EditWebAuthnView):  # type: ignore[misc]
 
     success_url = reverse_lazy("mfa_index")
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Answer 404 for another one's before the password is asked for."""
+        found_or_404(self.get_queryset().filter(pk=kwargs["pk"]).first())
+        return cast(HttpResponse, super().dispatch(request, *args, **kwargs))
+
     def form_valid(self, form: Any) -> HttpResponse:
         """Store it."""
         passkey_rename(passkey=self.object, name=form.cleaned_data["name"])
