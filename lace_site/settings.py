@@ -341,6 +341,7 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
         "IssueStateEnum": "alignment.models.issues.Issue.State",
+        "SplitByHandEnum": ["dev", "train"],
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
