@@ -101,6 +101,7 @@ lock: $(RELEASE)/.installed
 	$(LOCK) requirements.txt -o locks/requirements.txt
 	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
 	$(LOCK) --constraints requirements.txt requirements-otel.txt -o locks/requirements-otel.txt
+	$(LOCK) --constraints requirements.txt requirements-mcp.txt -o locks/requirements-mcp.txt
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt

@@ -27,6 +27,7 @@ FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 
 # Blocks that nothing here runs, by page: how many, and why.
 NOT_RUN = {
+    "agents.md": (2, "an installation; tests/alignment/agents start the server with this configuration"),
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
     "architecture.md": (2, "drawings"),
     "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
