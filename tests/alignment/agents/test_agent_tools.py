@@ -19,8 +19,8 @@ from labeling.rubric.services.guidelines import guideline_write
 from tests.factories.agents import Agent, token_of
 from tests.factories.articles import make_article
 from tests.factories.compared_runs import Compared
-from tests.factories.decided_tests import make_tested
 from tests.factories.prompt_pages import draft_of_text
+from tests.factories.regression_tests import make_tested
 
 pytestmark = pytest.mark.django_db
 
