@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from alignment.agents.core import MOST_CHARACTERS, PAGE, cut, fenced, page_of, transcript
 from alignment.chat_detail.queries.page import labels_and_adjudication, prompt_number
 from alignment.chat_detail.queries.verdict_detail import verdict_detail
@@ -196,10 +198,10 @@ def disagreements_document(
 def chat_document(*, user: User, chat: int, criterion: str, run: int, first_message: int) -> Document:
     """Return a chat with labels and verdict on one criterion, and how the judge decided."""
     row = chats_shown(user=user).select_related("topic").filter(pk=chat).first()
-    judged = _judged(user, row, run) if row else None
+    asked, secret = criterion_named(criterion), _secret()
+    judged = _judged(user, row, asked, run) if row else None
     if row is None or (run and judged is None):
         raise InputProblem(f"There is no chat {chat}" + (f" in run {run}." if run else "."))
-    asked, secret = criterion_named(criterion), _secret()
     place = {"chat": row, "criterion": asked}
     consensus = Consensus.objects.filter(**place).first()
     labels = labels_and_adjudication(chat=row, criterion_id=asked.pk)
@@ -219,12 +221,14 @@ def chat_document(*, user: User, chat: int, criterion: str, run: int, first_mess
     }
 
 
-def _judged(user: User, chat: Chat, run: int) -> Run | None:
-    """Return the run, or without a number the newest finished one that judged the chat."""
+def _judged(user: User, chat: Chat, criterion: Criterion, run: int) -> Run | None:
+    """Return the run, or without a number the newest finished one that judged chat and criterion."""
     runs = runs_open_to(user).filter(run_chats__chat=chat, run_chats__split__in=("", *OPEN_SPLITS))
     if run:
         return runs.filter(pk=run).first()
-    return runs.filter(state__in=FINISHED).exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
+    verdicts = Verdict.objects.filter(run=OuterRef("pk"), chat=chat, criterion=criterion)
+    done = runs.filter(Exists(verdicts), state__in=FINISHED).exclude(purpose=Run.Purpose.TRY)
+    return done.order_by("-pk").first()
 
 
 def _judgement(run: Run, chat: Chat, criterion: Criterion, secret: bytes) -> Document:

@@ -203,13 +203,16 @@ def test_draft(
 # ---------- the server ----------
 
 
-def agent_server(*, secret: str, version: str = "") -> MCPServer:
-    """Return the server of the holder of this token; the token is checked at each call."""
-    server: MCPServer = MCPServer("lace", title="LACE workbench", instructions=INSTRUCTIONS, version=version)
+def agent_server(*, secret: str, between_calls: Callable[[], None] = lambda: None) -> MCPServer:
+    """Return the server of the holder of this token; the token is checked at each call.
+
+    `between_calls` is called before and after each tool.
+    """
+    server: MCPServer = MCPServer("lace", title="LACE workbench", instructions=INSTRUCTIONS)
     for tool, scope in _TOOLS:
         reads = tool.__name__.startswith(("list_", "read_"))
         server.add_tool(
-            _served(tool, scope, secret),
+            _served(tool, scope, secret, between_calls),
             name=tool.__name__,
             description=f"{tool.__doc__} {DATA}" if tool.__name__ in _WITH_CHATS else tool.__doc__,
             annotations=READ if reads else WRITE,
@@ -223,14 +226,21 @@ _WITH_CHATS = ("list_disagreements", "read_chat")
 def serve_stdio(*, secret: str) -> None:
     """Serve until stdin ends."""
     # On this thread: Django's connections belong to one, and calls come one after the other.
-    async_to_sync(agent_server(secret=secret).run_stdio_async)()
+    # A connection that the database has dropped meanwhile is opened anew, as for requests of pages.
+    server = agent_server(secret=secret, between_calls=close_old_connections)
+    async_to_sync(server.run_stdio_async)()
 
 
-def _served(tool: Callable[Concatenate[User, P], Document], scope: str, secret: str) -> Callable[..., Any]:
+def _served(
+    tool: Callable[Concatenate[User, P], Document],
+    scope: str,
+    secret: str,
+    between_calls: Callable[[], None],
+) -> Callable[..., Any]:
     """Return the tool as the server calls it: without `user`, refusals as errors of the tool."""
 
     def call(program: str, arguments: dict[str, Any]) -> Document:
-        close_old_connections()
+        between_calls()
         try:
             with agent_session(secret=secret, program=program, scope=scope) as user:
                 found: Document = tool(user, **arguments)  # type: ignore[call-arg]
@@ -240,7 +250,7 @@ def _served(tool: Callable[Concatenate[User, P], Document], scope: str, secret: 
         except Http404 as problem:
             raise ToolError("Not found, or no permission.") from problem
         finally:
-            close_old_connections()
+            between_calls()
 
     async def served(context: Context, **arguments: Any) -> Document:
         return await sync_to_async(call)(_program(context), arguments)

@@ -92,7 +92,7 @@ def test_a_rater_has_no_such_token(compared: Compared, rater_user: User) -> None
 def test_criteria_have_their_open_disagreements_and_the_sets_to_test_on(agent: Agent) -> None:
     disagreements_sweep()
     found = agent.read("list_criteria")
-    assert [row["key"] for row in found["criteria"]] == ["wrong_fact", "polite", "welcome"]
+    assert {row["key"] for row in found["criteria"]} == {"wrong_fact", "polite", "welcome"}
     assert found["chat_sets"] == [{"set": "calibration", "rubric": "Test rubric"}]
     counts = {row["key"]: row["disagreements"] for row in found["criteria"]}
     listed = {key: agent.read("list_disagreements", criterion=key)["total"] for key in counts}
@@ -129,7 +129,7 @@ def test_a_list_comes_in_pages(agent: Agent) -> None:
 
 def test_a_chat_has_labels_without_names_and_the_judges_reasoning(agent: Agent, compared: Compared) -> None:
     chat = compared.chat(1)
-    Label.objects.filter(chat=chat, rater__name="anna").update(rationale="It thanks the customer.")
+    Label.objects.filter(chat=chat).update(rationale="It thanks the customer.")
     _, said = agent.answer("read_chat", chat_number=chat.pk, criterion="polite")
     found = agent.read("read_chat", chat_number=chat.pk, criterion="polite")
     assert found["consensus"] == "true" and found["splits"] == ["dev"]
