@@ -83,15 +83,16 @@ def test_a_run_that_is_asked_for_again_keeps_its_client_id() -> None:
     assert first["client_id"] == second["client_id"]
 
 
-def test_the_same_chats_have_the_same_idempotency_key() -> None:
+def test_chats_that_are_sent_again_keep_their_idempotency_key() -> None:
     counts = {"received": 1, "created": 1, "updated": 0, "unchanged": 0, "refused": 0}
     sent = counts | {"ignored": {}, "redactions": {}, "errors": []}
-    server = Server(*(httpx.Response(200, json=sent) for _ in range(3)))
-    chat = {"id": "a", "messages": [{"role": "user", "content": "Hi"}]}
-    for source in ("x", "x", "y"):
-        server.workbench().send_chats([chat], source=source)
-    keys = [request.headers["Idempotency-Key"] for request in server.requests]
-    assert keys[0] == keys[1] != keys[2]
+    at_work = httpx.Response(409, json={"detail": "Still at work.", "code": "in_progress"})
+    server = Server(fault(502), at_work, *(httpx.Response(200, json=sent) for _ in range(2)))
+    workbench = server.workbench()
+    for _ in range(2):
+        workbench.send_chats([{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}])
+    first, retry, again, other = (request.headers["Idempotency-Key"] for request in server.requests)
+    assert first == retry == again != other
 
 
 def test_what_may_have_been_done_and_is_not_recognised_is_not_sent_again() -> None:

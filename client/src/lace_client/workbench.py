@@ -1,7 +1,5 @@
 """The four steps of a CI job: send chats, start a run, wait, and read the report or the gate's decision."""
 
-import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -154,9 +152,7 @@ class Workbench:
 
     def _send(self, batch: Sequence[Chat], source: str) -> ChatsOutput:
         body = ChatsInput.from_dict({"source": source, "chats": list(batch)})
-        # The same chats have the same key: a second job that sends them gets the first one's answer.
-        digest = hashlib.sha256(json.dumps(body.to_dict(), sort_keys=True, default=str).encode()).hexdigest()
-        key = f"lace-client-{digest}"
+        key = str(uuid4())  # for the retries of this request
         return _expect(
             ChatsOutput, lambda: chats_send.sync(client=self.client, body=body, idempotency_key=key)
         )
