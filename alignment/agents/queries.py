@@ -25,10 +25,9 @@ from alignment.prompts.queries.criterion_list import criterion_list, criterion_r
 from alignment.prompts.queries.version_page import row_of
 from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, with_figures
 from alignment.prompts.serializers import criterion_body, version_body, version_detail_body
-from alignment.regression.queries.page import regression_tests
+from alignment.regression.queries.page import RUNS, regression_tests
 from alignment.regression.queries.test_list import RegressionFilter, regression_rows
 from alignment.regression.serializers import regression_body, regression_row
-from alignment.regression.worker import runs_of
 from common.problems import InputProblem
 from evaluation.knowledge.queries import article_titles
 from evaluation.models.prompts import ArticleVersion, PromptDraft
@@ -303,7 +302,7 @@ def test_document(*, user: User, test: int) -> Document:
     if row is None:
         raise InputProblem(f"There is no regression test {test} on the dev split.")
     hide_small_counts([row], user=user)
-    redact_errors(runs_of(row), user=user)
+    redact_errors([run for name, _ in RUNS if (run := getattr(row, name))], user=user)
     return _less(regression_body(row))
 
 
