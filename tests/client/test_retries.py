@@ -85,7 +85,7 @@ def test_a_run_that_is_asked_for_again_keeps_its_client_id() -> None:
 
 def test_chats_that_are_sent_again_keep_their_idempotency_key() -> None:
     counts = {"received": 1, "created": 1, "updated": 0, "unchanged": 0, "refused": 0}
-    sent = counts | {"ignored": {}, "redactions": {}, "errors": []}
+    sent: dict[str, Any] = {**counts, "ignored": {}, "redactions": {}, "errors": []}
     at_work = httpx.Response(409, json={"detail": "Still at work.", "code": "in_progress"})
     server = Server(fault(502), at_work, *(httpx.Response(200, json=sent) for _ in range(2)))
     workbench = server.workbench()

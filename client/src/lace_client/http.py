@@ -66,7 +66,7 @@ class Retries(httpx.BaseTransport):
 
 
 def _is_json(response: httpx.Response) -> bool:
-    return response.headers.get("content-type", "").startswith("application/json")
+    return str(response.headers.get("content-type", "")).startswith("application/json")
 
 
 def _again(request: httpx.Request, response: httpx.Response) -> bool:

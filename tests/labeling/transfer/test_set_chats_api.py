@@ -7,6 +7,7 @@ from django.test import Client
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import AuditEvent, Role, User
+from labeling.models.rubric import Rubric
 from labeling.people.services.tokens import token_create
 from tests.factories.rows import make_chat, make_rubric, make_set, make_user
 
@@ -45,7 +46,7 @@ def test_a_new_set_is_created_and_the_same_request_again_changes_nothing(lead: C
 
 def test_chats_join_a_set_that_exists_in_the_split_that_is_named(lead: Client) -> None:
     sent("a")
-    rubric = ChatSet._meta.get_field("rubric").related_model.objects.get()  # type: ignore[union-attr]
+    rubric = Rubric.objects.get()
     make_set(rubric, make_chat("earlier"), name="nightly")
     assert add(lead, "a", split="train").json()["added"] == 1
     assert ChatSetMember.objects.get(chat__external_id="a").split == "train"
