@@ -429,7 +429,7 @@ LOGGING = logging_config(
     debug=DEBUG,
 )
 
-# ---- rubric: what the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.
+# ---- rubric: what the judging side adds to a criterion; the labelling side knows no judge, so by name.
 CRITERION_JUDGING = {
     "articles": "evaluation.knowledge.queries.article_titles",
     "articles_of": "evaluation.knowledge.queries.articles_of",
