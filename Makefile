@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo start dev test test-all browser lint bench faults attack clean \
-  lock sbom audit release walk
+  lock sbom audit release walk client client-zip
 
 # ---- environment
 # locks/ has the packages of each requirements file, with those they pull in and the hashes of all.
@@ -101,6 +101,7 @@ lock: $(RELEASE)/.installed
 	$(LOCK) requirements.txt -o locks/requirements.txt
 	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
 	$(LOCK) --constraints requirements.txt requirements-otel.txt -o locks/requirements-otel.txt
+	$(LOCK) --constraints requirements.txt requirements-mcp.txt -o locks/requirements-mcp.txt
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt
@@ -113,8 +114,16 @@ sbom: $(RELEASE)/.installed
 audit: $(RELEASE)/.installed
 	$(RELEASE)/bin/python -m deploy.audit
 
-# The source of a release, as committed: dist/lace-workbench-VERSION.tar.gz, with its bill of materials.
-release: sbom
+# The typed part of the Python client, from the OpenAPI document of now: client/operations.txt.
+client: $(VENV)/.dev
+	$(BIN)/python -m deploy.client
+
+# The client with what it needs as one file, for CI jobs: dist/lace-client.pyz.
+client-zip: $(VENV)/.dev
+	$(BIN)/python -m deploy.client zip dist/lace-client.pyz
+
+# The source of a release, as committed: dist/lace-workbench-VERSION.tar.gz, its bill of materials, the client.
+release: sbom client-zip
 	$(RELEASE)/bin/python -m deploy.release dist
 
 # The Dockerfile's steps and the units, executed on a clean machine; Linux, root. --installed is quicker.

@@ -39,8 +39,8 @@ def main(folder: Path) -> int:
     """Write everything to a folder; returns the exit code."""
     folder.mkdir(parents=True, exist_ok=True)
     file = archive(folder)
-    sbom = folder / "sbom.json"
-    target = checksums(folder, [file, *([sbom] if sbom.exists() else [])])
+    others = [folder / "sbom.json", folder / "lace-client.pyz"]
+    target = checksums(folder, [file, *(one for one in others if one.exists())])
     print(target.read_text(encoding="utf-8"), end="")
     return 0
 

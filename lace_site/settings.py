@@ -341,6 +341,7 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
         "IssueStateEnum": "alignment.models.issues.Issue.State",
+        "SplitByHandEnum": ["dev", "train"],
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -427,8 +428,7 @@ LOGGING = logging_config(
     debug=DEBUG,
 )
 
-# ---- rubric
-# What the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.
+# ---- rubric: what the judging side adds to a criterion; the labelling side knows no judge, so by name.
 CRITERION_JUDGING = {
     "articles": "evaluation.knowledge.queries.article_titles",
     "articles_of": "evaluation.knowledge.queries.articles_of",

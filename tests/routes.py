@@ -251,7 +251,10 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:set_detail": LOOK,
     "labeling:set_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
-    "api_sets": (get(LEADS),),
+    "api_sets": (
+        get(LEADS),
+        post(LEADS, {"set": "calibration", "chats": ["CANARY-train"]}, says=200),
+    ),
     "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),

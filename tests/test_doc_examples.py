@@ -27,9 +27,11 @@ FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 
 # Blocks that nothing here runs, by page: how many, and why.
 NOT_RUN = {
+    "agents.md": (2, "an installation; tests/alignment/agents start the server with this configuration"),
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
     "architecture.md": (2, "drawings"),
     "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
+    "client.md": (8, "tests/client/test_client_docs.py executes them against a server"),
     "deploy.md": (4, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
     "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
     "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),

@@ -28,15 +28,13 @@ from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge
 from labeling.people.services.audit import audit
 
-REPORT_SCHEMA = extend_schema(
-    responses={
-        200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`"),
-        **PROBLEMS,
-    },
-)
-
-
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def report_schema(operation: str) -> Callable[[F], F]:
+    """Return the schema of a request that reads a report."""
+    document = OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`")
+    return extend_schema(operation_id=operation, responses={200: document, **PROBLEMS})
 
 
 def share_schema(operation: str) -> Callable[[F], F]:
@@ -58,7 +56,7 @@ class RunReport(ReportView):
 
     permission_classes = [SeesJudge]
 
-    @REPORT_SCHEMA
+    @report_schema("run_report")
     def get(self, request: Request, run_id: int) -> Response:
         """Agreement of a run's judge with the raters, by criterion."""
         run = self.run(run_id)
@@ -76,7 +74,7 @@ class SetReport(ReportView):
 
     permission_classes = [SeesJudge]
 
-    @REPORT_SCHEMA
+    @report_schema("set_report")
     def get(self, request: Request, set_id: int) -> Response:
         """Agreement between the raters of a chat set, by criterion."""
         return _report(self.scope(get_object_or_404(ChatSet, pk=set_id), None), request)

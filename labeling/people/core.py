@@ -51,6 +51,7 @@ KINDS = (
         "Labels and jobs",
         ("adjudication", "job", "label", "night", "note", "raters"),
     ),
+    EventKind("agents", "Proposals of agents", ("draft",)),
     EventKind(
         "texts",
         "Rubrics and guidelines",

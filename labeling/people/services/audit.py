@@ -11,13 +11,14 @@ from django.db import models
 
 from common.jsonl import ImportResult
 from common.request_id import current_request_id
-from labeling.models.people import AuditEvent, User, Workspace
+from labeling.models.people import ApiToken, AuditEvent, User, Workspace
 from labeling.people.services.origin import current_address
 
 ROWS_AT_ONCE = 500
 
 _acting: ContextVar[User | None] = ContextVar("acting", default=None)
 _rights_logged: ContextVar[bool] = ContextVar("rights_logged", default=False)
+_agent: ContextVar[Mapping[str, str] | None] = ContextVar("agent", default=None)
 
 
 @contextmanager
@@ -42,6 +43,16 @@ def rights_are_logged() -> bool:
 def acting_user() -> User | None:
     """Return the user of `acting`; None on the command line."""
     return _acting.get()
+
+
+@contextmanager
+def through_agent(*, token: ApiToken, program: str) -> Iterator[None]:
+    """Record every action in here as one of a coding agent: its program, and the token that it holds."""
+    reset = _agent.set({"agent": program or "unnamed", "agent_token": token.name})
+    try:
+        yield
+    finally:
+        _agent.reset(reset)
 
 
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:
@@ -96,7 +107,7 @@ def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str
         verb=verb,
         object_type=obj._meta.label_lower,
         object_id=obj.pk,
-        detail=dict(detail),
+        detail={**detail, **(_agent.get() or {})},
         request_id=current_request_id(),
         address=current_address(),
     )
