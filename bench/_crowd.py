@@ -81,7 +81,7 @@ class Crowd:
         saves: int = 0,
         stubborn: bool = False,
     ) -> None:
-        """Start it: `rate` users a second come; it ends after so many seconds or saved labels, or is stopped."""
+        """Start it: `rate` users a second come; it ends after so many seconds or saved labels."""
         if not LOCUST.exists():
             raise RuntimeError(f"{LOCUST} is not there: run make {LOCUST.parent.parent.name}/.installed")
         self.result, self.log = folder / "crowd.json", folder / "crowd.log"

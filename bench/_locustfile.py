@@ -14,6 +14,7 @@ from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from gevent import sleep
 from locust import FastHttpUser, between, events, task
@@ -113,7 +114,9 @@ class Person(Client):
         found = FORM_TOKEN.search(form.text or "")
         fields = {"login": next(NAMES[self.role]), "password": PLAN["password"]}
         fields["csrfmiddlewaretoken"] = found[1] if found else ""
-        self.send("POST", "/accounts/login/", "sign in", data=fields, allow_redirects=False, **asked)
+        self.send(
+            "POST", "/accounts/login/", "sign in", data=urlencode(fields), allow_redirects=False, **asked
+        )
         self.get("/", "first page", **asked)
 
     def send(self, method: str, path: str, name: str, **options: Any) -> Any:
@@ -145,6 +148,7 @@ class Rater(Person):
 
     role = scenario = "rater"
     fixed_count = PLAN["counts"]["rater"]
+    abstract = not fixed_count
     assignment = 0
     open_keys: list[str]
 
@@ -184,6 +188,7 @@ class Author(Person):
 
     role = scenario = "author"
     fixed_count = PLAN["counts"]["author"]
+    abstract = not fixed_count
 
     def on_start(self) -> None:
         self.revisions: dict[str, int] = {}
@@ -229,6 +234,7 @@ class Lead(Person):
 
     role = scenario = "lead"
     fixed_count = PLAN["counts"]["lead"]
+    abstract = not fixed_count
 
     @task(3)
     def home(self) -> None:
@@ -275,6 +281,7 @@ class Program(Client):
 
     scenario = "program"
     fixed_count = PLAN["counts"]["program"]
+    abstract = not fixed_count
 
     def on_start(self) -> None:
         super().on_start()
@@ -301,7 +308,7 @@ class Program(Client):
     @task(2)
     def labels(self) -> None:
         """A page of labels."""
-        self.call("GET", f"/api/labels/?set={PLAN['set']}", "labels")
+        self.call("GET", f"/api/labels/?set={quote(PLAN['set'])}", "labels")
 
     @task(2)
     def judge(self) -> None:

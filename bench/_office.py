@@ -2,10 +2,12 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,7 +22,7 @@ from tests.with_postgres import PROGRAMS, postgres
 
 PASSWORD = "correct horse battery"  # noqa: S105  of accounts that live as long as the benchmark
 CRITERIA = 10
-SET, KEY = "Benchmark chats", "0d6f" * 16
+SET = "Benchmark chats"
 
 
 # ---------- in a process of its own ----------
@@ -36,6 +38,8 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
     from django.core.management import call_command
     from django.utils import timezone
 
+    from evaluation.models.runs import Run
+    from evaluation.runs.services.control import run_cancel
     from labeling.models.people import Role, User
     from labeling.people.services.roles import PERMISSIONS, roles_ensure
     from labeling.people.services.tokens import token_create
@@ -45,6 +49,9 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
     if demo is not None:
         more = ["--chats", str(demo)] if demo else []
         call_command("create_demo", "--evaluate", *more, stdout=sys.stderr)
+        # The embedded model would take both cores.
+        for run in Run.objects.filter(state=Run.State.RUNNING):
+            run_cancel(run=run, by=None)
     roles_ensure()
     hashed, now = make_password(PASSWORD), timezone.now()
     accounts = {}
@@ -194,7 +201,7 @@ def office(
             "DATABASE_URL": url,
             "CELERY_BROKER_URL": f"{valkey.connection_url}/0",
             "LACE_DATA_DIR": str(folder / "data"),
-            "SECRET_KEY": KEY,
+            "SECRET_KEY": token_urlsafe(64),
             "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
             **(environment or {}),
         }
@@ -209,3 +216,13 @@ def office(
         stack.callback(site.stop)
         site.serve()
         yield Office(folder, site, server, plan, url)
+
+
+def runs_end(site: Site, *, within: float) -> dict[str, Any]:
+    """Wait, at most so many seconds, until no run of the crowd is in work, and count."""
+    deadline = time.monotonic() + within
+    while True:
+        runs: dict[str, Any] = in_child("_office", "runs_stored", {}, site.environment)
+        if not runs["working"] or time.monotonic() > deadline:
+            return runs
+        time.sleep(2)

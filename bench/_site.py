@@ -26,7 +26,7 @@ from bench._workers import free_port
 
 CHATS, SLOTS = 300, 4
 LATENCY, QUICK = 1.0, 0.02  # seconds a call: while something is broken, and to end the run
-START_SECONDS, END_SECONDS = 90.0, 180.0
+START_SECONDS, END_SECONDS = 180.0, 180.0
 SAVE_EVERY, SAVE_TIMEOUT = 0.1, 20.0
 FROM_PROXY = {"X-Forwarded-Proto": "https"}  # where HTTPS is on: TLS ends before the site
 
@@ -154,6 +154,8 @@ class Site:
 
     def answers(self) -> bool:
         """Whether the web server answers."""
+        if self.serving is not None and self.serving.poll() is not None:
+            raise RuntimeError(f"serve has ended: {self.log.read_text(errors='replace')[-1000:]}")
         with suppress(httpx2.HTTPError):
             return httpx2.get(f"{self.url}/healthz", headers=FROM_PROXY, timeout=5).is_success
         return False

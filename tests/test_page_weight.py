@@ -86,7 +86,7 @@ def weights(world: World) -> Iterator[tuple[str, int]]:
     for name, cases in ROUTES.items():
         for case in cases:
             person = next((one for one in PEOPLE if one in case.may), "")
-            if case.method != "GET" or name.startswith("api_") and name not in HEAVIER or not person:
+            if case.method != "GET" or (name.startswith("api_") and name not in HEAVIER) or not person:
                 continue
             answer = read_whole(clients[person].get(address(name, case, world.args)))
             if answer.status_code == 200 and not answer.streaming and b"<html" in answer.content:
