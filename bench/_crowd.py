@@ -60,8 +60,12 @@ class Result:
 
 
 def shares(users: int) -> dict[str, int]:
-    """How many of each kind: of ten, six raters, two authors, one lead and one program; one at least."""
-    found = {"author": max(1, users // 5), "lead": max(1, users // 10), "program": max(1, users // 10)}
+    """How many of each kind, one at least: of twenty 14 raters, 3 authors, a lead, 2 programs."""
+    found = {
+        "author": max(1, users * 3 // 20),
+        "lead": max(1, users // 20),
+        "program": max(1, users // 10),
+    }
     return {"rater": max(1, users - sum(found.values())), **found}
 
 

@@ -55,6 +55,7 @@ def enter(module: str, arguments: Sequence[str]) -> int | None:
     """
     if INSIDE in os.environ:
         refuse_outside()
+        os.umask(0o022)  # as where images are built: the caller's may hide the system's folders from accounts
         return None
     folder = Path(tempfile.mkdtemp(prefix="lace-walk-"))
     folder.chmod(0o755)
