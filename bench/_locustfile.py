@@ -175,10 +175,11 @@ class Rater(Person):
 
     def save(self, key: str) -> None:
         """One answer; the run ends with the last one that was asked for."""
-        body = {"client_id": str(uuid.uuid4()), "value": self.draw.random() < 0.8, "revision": 0}
+        client_id = str(uuid.uuid4())
+        body = {"client_id": client_id, "value": self.draw.random() < 0.8, "revision": 0}
         url = f"/api/assignments/{self.assignment}/labels/{key}/"
         if self.send("PUT", url, "save a label", json=body).status_code == 200:
-            saved.append(body["client_id"])
+            saved.append(client_id)
             if len(saved) == PLAN["saves"]:
                 self.environment.runner.quit()
 
