@@ -139,8 +139,8 @@ class Person(Client):
 
 
 def pattern(address: str) -> str:
-    """An address without its numbers and query."""
-    return re.sub(r"\d+", "N", address.partition("?")[0])
+    """An address without its query, its numbers and the key of its criterion."""
+    return re.sub(r"\d+", "N", re.sub(r"/criteria/\w+/", "/criteria/KEY/", address.partition("?")[0]))
 
 
 class Rater(Person):
