@@ -33,10 +33,7 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
 
     With `demo` there is the demo workspace, too, of so many composed chats (0: all of them).
     """
-    from django.contrib.auth.hashers import make_password
-    from django.contrib.auth.models import Group
     from django.core.management import call_command
-    from django.utils import timezone
 
     from evaluation.models.runs import Run
     from evaluation.runs.services.control import run_cancel
@@ -53,14 +50,7 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
         for run in Run.objects.filter(state=Run.State.RUNNING):
             run_cancel(run=run, by=None)
     roles_ensure()
-    hashed, now = make_password(PASSWORD), timezone.now()
-    accounts = {}
-    for role in Role:
-        names = [f"bench-{role.value}-{n}" for n in range(counts[role.value])]
-        for name in names:
-            user = User.objects.create(username=name, password=hashed, last_seen_at=now)
-            user.groups.set(Group.objects.filter(name=role.value))
-        accounts[role.value] = names
+    accounts = {role.value: _accounts(role.value, counts[role.value]) for role in Role}
     job = _job(chats, accounts["rater"])
     lead = User.objects.get(username=accounts["lead"][0])
     tokens = [
@@ -77,6 +67,21 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
         "criteria": list(job.criteria.values_list("key", flat=True)),
         **written(),
     }
+
+
+def _accounts(role: str, count: int) -> list[str]:
+    """The names of new accounts of a role, all with one password."""
+    from django.contrib.auth.hashers import make_password
+    from django.contrib.auth.models import Group
+    from django.utils import timezone
+
+    from labeling.models.people import User
+
+    hashed, names = make_password(PASSWORD), [f"bench-{role}-{n}" for n in range(count)]
+    for name in names:
+        user = User.objects.create(username=name, password=hashed, last_seen_at=timezone.now())
+        user.groups.set(Group.objects.filter(name=role))
+    return names
 
 
 def _job(chats: int, raters: list[str]) -> Any:
