@@ -16,8 +16,9 @@ from random import Random
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from gevent import sleep
+from gevent import sleep, spawn
 from locust import FastHttpUser, between, events, task
+from locust.exception import StopUser
 
 PLAN = json.loads(Path(os.environ["LACE_CROWD"]).read_text(encoding="utf-8"))
 THINK = PLAN["think"]
@@ -180,8 +181,10 @@ class Rater(Person):
         url = f"/api/assignments/{self.assignment}/labels/{key}/"
         if self.send("PUT", url, "save a label", json=body).status_code == 200:
             saved.append(client_id)
+        if PLAN["saves"] and len(saved) >= PLAN["saves"]:
             if len(saved) == PLAN["saves"]:
-                self.environment.runner.quit()
+                spawn(self.environment.runner.quit)  # which ends this user
+            raise StopUser
 
 
 class Author(Person):
