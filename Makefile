@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 RELEASE := .venv-release
+LOAD := .venv-load
 PORT ?= 8000
 WORKERS ?= 2
 DATA := $(or $(LACE_DATA_DIR),var)
@@ -31,6 +32,12 @@ $(VENV)/.dev: $(VENV)/.runtime locks/requirements-dev.txt
 $(RELEASE)/.installed: locks/requirements-release.txt
 	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/$(INSTALL) -r locks/requirements-release.txt
+	touch $@
+
+# Nor is what makes load: it changes the standard library.
+$(LOAD)/.installed: locks/requirements-load.txt
+	test -x $(LOAD)/bin/python || $(PYTHON) -m venv $(LOAD)
+	$(LOAD)/bin/$(INSTALL) -r locks/requirements-load.txt
 	touch $@
 
 # ---- use
@@ -81,7 +88,7 @@ lint: $(VENV)/.dev
 	$(BIN)/djade --target-version 5.2 --check $$(git ls-files 'templates/*.html')
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev $(LOAD)/.installed
 	$(BIN)/python -m bench
 
 # Thirty faults done to a whole site, about 25 minutes; LACE_FAULTS=disk,broker names some.
@@ -105,6 +112,7 @@ lock: $(RELEASE)/.installed
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt
+	$(LOCK) requirements-load.txt -o locks/requirements-load.txt
 
 # Bill of materials in CycloneDX: dist/sbom.json.
 sbom: $(RELEASE)/.installed
@@ -131,4 +139,4 @@ walk: $(VENV)/.dev
 	$(BIN)/python -m deploy.walk $(WALK)
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(DATA) dist
+	rm -rf $(VENV) $(RELEASE) $(LOAD) $(DATA) dist

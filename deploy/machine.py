@@ -21,7 +21,10 @@ from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40
-INSIDE = "LACE_WALK_INSIDE"
+INSIDE, OUTSIDE = "LACE_WALK_INSIDE", "LACE_WALK_OUTSIDE"
+MOUNTS, NULL = Path("/proc/self/ns/mnt"), Path("/dev/null")
+# A walk takes about three minutes where nothing else runs, and longer where it installs packages.
+LONGEST_SECONDS = 3600.0
 # Packages come through the network of the machine outside.
 PASSED = ("PIP_", "SSL_", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY")
 # By their paths: the clean machine has a PATH of its own.
@@ -47,10 +50,12 @@ def possible() -> str:
 def enter(module: str, arguments: Sequence[str]) -> int | None:
     """Run a module of this program in namespaces of its own; its exit code, None inside them.
 
-    Its processes and mounts end with it. Then its folder is deleted: no file of the machine outside shows
-    below it any more.
+    Its processes and mounts end with it, and after an hour. Then its folder is deleted: no file of the
+    machine outside shows below it any more. Raises RuntimeError where the namespaces are not there.
     """
     if INSIDE in os.environ:
+        refuse_outside()
+        os.umask(0o022)  # as where images are built: the caller's may hide the system's folders from accounts
         return None
     folder = Path(tempfile.mkdtemp(prefix="lace-walk-"))
     folder.chmod(0o755)
@@ -58,10 +63,35 @@ def enter(module: str, arguments: Sequence[str]) -> int | None:
     apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--mount-proc"]
     apart += ["--fork", "--kill-child"]
     command = [*tied, *apart, sys.executable, "-m", module, *arguments]
+    environment = os.environ | {INSIDE: str(folder), OUTSIDE: str(MOUNTS.readlink())}
     try:
-        return subprocess.run(command, env=os.environ | {INSIDE: str(folder)}, check=False).returncode
+        return subprocess.run(command, env=environment, check=False, timeout=LONGEST_SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        print(f"not ended within {LONGEST_SECONDS:.0f} s", file=sys.stderr)
+        return 1
     finally:
-        subprocess.run(["rm", "--recursive", "--force", "--one-file-system", str(folder)], check=True)
+        remove(folder)
+
+
+def refuse_outside() -> None:
+    """Raise RuntimeError unless mounts of this process are hidden from the machine outside."""
+    if str(MOUNTS.readlink()) == os.environ.get(OUTSIDE, str(MOUNTS.readlink())) or os.getpid() != 1:
+        raise RuntimeError(f"{INSIDE} is set, but this is no namespace of its own: nothing is mounted here")
+
+
+def remove(folder: Path) -> None:
+    """Delete the files of a machine that has ended; nothing that is mounted below it."""
+    if shown := mounted_below(folder):
+        raise RuntimeError(f"not deleted, still mounted: {', '.join(shown)}")
+    subprocess.run(["rm", "--recursive", "--force", "--one-file-system", str(folder)], check=True)
+    if not NULL.is_char_device():
+        raise RuntimeError(f"{NULL} of this machine is gone")
+
+
+def mounted_below(folder: Path) -> list[str]:
+    """Return the places at or below a folder at which something is mounted."""
+    lines = Path("/proc/self/mountinfo").read_text("utf-8").splitlines()
+    return [place for place in (line.split()[4] for line in lines) if Path(place).is_relative_to(folder)]
 
 
 def leave_the_network() -> None:

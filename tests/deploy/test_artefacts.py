@@ -15,7 +15,7 @@ from django.conf import settings
 
 from deploy import artefacts, probe
 from deploy.artefacts import MANIFESTS, ROOT, UNITS
-from deploy.machine import possible
+from deploy.machine import INSIDE, enter, mounted_below, possible
 from lace_site.management.commands.serve import web_command, worker_commands
 
 STAGES = artefacts.read_stages(artefacts.DOCKERFILE.read_text("utf-8"))
@@ -272,14 +272,33 @@ def test_an_answer_that_is_not_200_is_named(port: str) -> None:
 
 # ---------- the walk ----------
 
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@on_linux
+def test_a_walk_mounts_nothing_outside_of_namespaces_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(INSIDE, str(tmp_path))
+    with pytest.raises(RuntimeError, match="nothing is mounted here"):
+        enter("deploy.walk", [])
+
+
+@on_linux
+def test_a_folder_with_something_mounted_below_is_not_deleted(tmp_path: Path) -> None:
+    assert mounted_below(tmp_path) == []
+    assert "/proc" in mounted_below(Path("/"))
+
 
 @pytest.mark.heavy
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1900)
 def test_the_steps_of_image_and_units_can_be_walked() -> None:
     """On a clean machine, with this environment's packages; `make walk` installs them, too."""
     if why := possible():
         pytest.skip(why)
     command = [sys.executable, "-W", "ignore", "-m", "deploy.walk", "--installed"]
-    done = subprocess.run(command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False, timeout=1800
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("a worker judged run") == 2
