@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lace_site.docs import anchor
+from lace_site.manual.core import anchor
 
 
 def headings(path: Path) -> set[str]:
