@@ -28,7 +28,6 @@ FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 # Blocks that nothing here runs, by page: how many, and why.
 NOT_RUN = {
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
-    "architecture.md": (2, "drawings"),
     "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
     "deploy.md": (4, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
     "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
@@ -39,6 +38,7 @@ NOT_RUN = {
     "production.md": (8, "a download; tests of ingest, webhooks, experiments: the same calls and signature"),
     "review-alignment.md": (1, "tests/alignment/certificates verify a signature by the same calls"),
     "run-it.md": (2, "prices: as in files.md; processes: tests/test_serve.py"),
+    "tutorial.md": (2, "make demo and its place: tests/test_tutorial.py does both in a folder of its own"),
     "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
 
@@ -64,6 +64,7 @@ RUN_HERE = {
     "files.md": len(blocks(DOCS / "reference" / "files.md")),
     "api.md": len(blocks(DOCS / "reference" / "api.md")),
     "get-started.md": 4,  # three files and their import
+    "tutorial.md": len(blocks(DOCS / "tutorial.md")) - 2,  # tests/test_tutorial.py
 }
 
 
