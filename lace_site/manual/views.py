@@ -1,5 +1,6 @@
 """The docs at `/help/`: index, pages, pictures, and the Markdown that agents read."""
 
+import re
 from pathlib import Path
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -47,7 +48,7 @@ def picture(request: HttpRequest, picture_name: str) -> HttpResponse:
 @require_safe
 def moved(request: HttpRequest, mark: str, page_name: str) -> HttpResponse:
     """Lead from the place where earlier versions had their docs."""
-    if not file_of(page_name):
+    if not re.fullmatch("[0-9a-f]{12}", mark) or not file_of(page_name):
         raise Http404
     return redirect("help_page", page_name, permanent=True)
 
