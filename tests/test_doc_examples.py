@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,13 +24,12 @@ from labeling.models.labels import Label
 from labeling.models.people import Role
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
+from tests.factories.doc_pages import DOCS, FENCE, blocks
 from tests.factories.rows import make_user
 from tests.files import run
 from tests.world import World, make_world, rolled_back
 
-DOCS: Path = project.BASE_DIR / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), project.BASE_DIR / "README.md"])
-FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 
 # Blocks that nothing here runs, by page: how many, and why.
 NOT_RUN = {
@@ -48,23 +46,6 @@ NOT_RUN = {
     "tutorial.md": (2, "make demo and its place: tests/test_tutorial.py does both in a folder of its own"),
     "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: the heading above it, its language, its text."""
-
-    heading: str
-    language: str
-    text: str
-
-
-def blocks(page: Path) -> list[Block]:
-    text, found = page.read_text(encoding="utf-8"), []
-    for match in FENCE.finditer(text):
-        headings = re.findall(r"(?m)^#+ (.+)$", FENCE.sub("", text[: match.start()]))
-        found.append(Block(headings[-1] if headings else "", match[2], match[3]))
-    return found
 
 
 RUN_HERE = {

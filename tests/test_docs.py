@@ -79,7 +79,7 @@ def test_an_agent_reads_index_and_pages_as_text_with_a_token() -> None:
     assert (index.status_code, index.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
     name = re.findall(r"\]\((write-prompts\.md)\)", index.content.decode())[0]
     assert agent.get(f"/help/{name}").content == (DOCS / name).read_bytes()
-    assert Client().get("/help/llms.txt").status_code == 401
+    assert Client().get("/help/llms.txt").status_code == 403
 
 
 # ---------- index and search ----------
