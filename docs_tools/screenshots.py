@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,8 +15,6 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
-
-from bench._workers import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs/images"
@@ -35,13 +34,13 @@ class Shot:
 
 
 SHOTS = (
-    Shot("rate", "rater", "/", press="Start chat 1", shows="#why"),
+    Shot("rate", "rater", "/", press="Start chat", shows="#why"),
     Shot("home", "lead", "/"),
-    Shot("report", "lead", "/reports/", press="Run 130", shows="table"),
+    Shot("report", "lead", "/reports/", press="Run 130", shows="table:visible"),
     Shot("criterion", "author", "/criteria/caused_needless_turns/"),
     Shot("editor", "author", "/criteria/caused_needless_turns/prompt/", shows="#text-objective"),
     Shot("gate", "lead", "/regressions/6/"),
-    Shot("monitoring", "lead", "/monitoring/", shows="svg"),
+    Shot("monitoring", "lead", "/monitoring/", shows="main svg:visible"),
     Shot("alert", "lead", "/alerts/1/"),
 )
 
@@ -73,7 +72,10 @@ def demo() -> Iterator[tuple[str, str]]:
         yield os.environ["LACE_DEMO_URL"], os.environ["LACE_DEMO_PASSWORD"]
         return
     with tempfile.TemporaryDirectory() as folder:
-        port, path = free_port(), Path(folder)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        path = Path(folder)
         places = {"LACE_DATA_DIR": folder, "LACE_BROKER_DIR": str(path / "broker"), "PORT": str(port)}
         env = os.environ | places | {"DATABASE_URL": f"sqlite:///{path / 'demo.sqlite3'}"}
         manage = [sys.executable, str(ROOT / "manage.py")]
@@ -98,13 +100,13 @@ def picture(browser: Browser, shot: Shot, url: str, password: str) -> bytes:
     viewport = {"width": WIDTH, "height": HEIGHT}
     context = browser.new_context(viewport=viewport, color_scheme="light", reduced_motion="reduce")  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(60_000)
     sign_in(page, url, shot.account, password)
     page.goto(url + shot.path)
     if shot.press:
         page.locator("main a, main button").filter(has_text=shot.press).first.click()
     page.locator(shot.shows).first.wait_for()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1_500)  # charts and panels
     data = page.screenshot()
     context.close()
     return data
