@@ -107,6 +107,7 @@ def picture(browser: Browser, shot: Shot, url: str, password: str) -> bytes:
         page.locator("main a, main button").filter(has_text=shot.press).first.click()
     page.locator(shot.shows).first.wait_for()
     page.wait_for_timeout(1_500)  # charts and panels
+    page.evaluate("document.querySelectorAll('*').forEach((one) => one.scrollTo(0, 0))")
     data = page.screenshot()
     context.close()
     return data
