@@ -117,6 +117,7 @@ def _default(action: argparse.Action) -> str:
 
 READERS = ("lace_site/environment.py", "lace_site/settings.py", "lace_site/watch/tracing.py")
 KINDS = {
+    "count": "number",
     "positive": "number",
     "positive_or_none": "number",
     "switch": "switch",
@@ -153,17 +154,20 @@ class Fact:
 def setting_facts() -> dict[str, Fact]:
     """Return the variables that the settings read from the environment, in the order of the code."""
     found: dict[str, Fact] = {}
+    # A new way to read a variable is a function of the first reader.
+    functions = ast.parse((ROOT / READERS[0]).read_text("utf-8")).body
+    readers = {one.name for one in functions if isinstance(one, ast.FunctionDef)} | set(KINDS)
     for name in READERS:
         tree = ast.parse((ROOT / name).read_text("utf-8"))
         constants = dict(_constants(tree))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in KINDS and node.args:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in readers and node.args:
                 first = node.args[0]
                 variable = constants.get(ast.unparse(first)) or getattr(first, "value", None)
                 if isinstance(variable, str) and re.fullmatch("[A-Z][A-Z0-9_]+", variable):
                     known = found.get(variable)
                     if known is None or known.default is None:
-                        kind = KINDS_BY_NAME.get(variable, KINDS[ast.unparse(node.func)])
+                        kind = KINDS_BY_NAME.get(variable, KINDS.get(ast.unparse(node.func), "text"))
                         found[variable] = Fact(kind, _literal(node))
     found.pop("OTEL_SERVICE_NAME", None)  # OpenTelemetry's own
     return found
