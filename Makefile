@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo start dev test test-all browser lint bench faults attack clean \
-  lock sbom audit release walk client client-zip
+  lock sbom audit release walk client client-zip docs reference screenshots
 
 # ---- environment
 # locks/ has the packages of each requirements file, with those they pull in and the hashes of all.
@@ -26,6 +26,10 @@ $(VENV)/.runtime: locks/requirements.txt locks/requirements-model.txt
 
 $(VENV)/.dev: $(VENV)/.runtime locks/requirements-dev.txt
 	$(BIN)/$(INSTALL) -r locks/requirements-dev.txt
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.runtime locks/requirements-docs.txt
+	$(BIN)/$(INSTALL) -r locks/requirements-docs.txt
 	touch $@
 
 # The programs of a release are not among the packages that they examine.
@@ -100,6 +104,20 @@ attack: $(VENV)/.dev
 	$(PYTEST) tests/test_access.py tests/test_attack.py tests/labeling/people/test_visibility.py \
 	  tests/labeling/people/test_visibility_of_authors.py
 
+# ---- docs
+# The docs site in site/: strict, and without a request to another host.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --clean
+
+# What docs/reference and docs/llms.txt take from the code and from docs/README.md.
+reference: $(VENV)/.runtime
+	$(BIN)/python -m docs_tools.reference
+	$(BIN)/python -m docs_tools.llms
+
+# docs/images, of a demo that it builds: about two minutes.
+screenshots: $(VENV)/.dev browser
+	$(BIN)/python -m docs_tools.screenshots
+
 # ---- release
 # After a change of a pin: writes the locks again, for Python 3.11 to 3.13, with the hashes that PyPI has.
 LOCK := $(RELEASE)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -109,6 +127,7 @@ lock: $(RELEASE)/.installed
 	$(LOCK) --constraints requirements.txt requirements-names.txt -o locks/requirements-names.txt
 	$(LOCK) --constraints requirements.txt requirements-otel.txt -o locks/requirements-otel.txt
 	$(LOCK) --constraints requirements.txt requirements-mcp.txt -o locks/requirements-mcp.txt
+	$(LOCK) --constraints requirements.txt requirements-docs.txt -o locks/requirements-docs.txt
 	$(LOCK) requirements-dev.txt -o locks/requirements-dev.txt
 	$(LOCK) --no-deps requirements-model.txt -o locks/requirements-model.txt
 	$(LOCK) requirements-release.txt -o locks/requirements-release.txt
@@ -139,4 +158,4 @@ walk: $(VENV)/.dev
 	$(BIN)/python -m deploy.walk $(WALK)
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(LOAD) $(DATA) dist
+	rm -rf $(VENV) $(RELEASE) $(LOAD) $(DATA) dist site

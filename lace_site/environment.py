@@ -200,7 +200,8 @@ def sign_on_provider(issuer: str, label: str, *, loopback: bool) -> dict[str, An
     parts = urlsplit(issuer)
     if parts.scheme != "https" and not (loopback and parts.scheme == "http"):
         raise ImproperlyConfigured("LACE_SSO_ISSUER must start with https://")
-    client, secret = (env.str(f"LACE_SSO_CLIENT_{what}", default="") for what in ("ID", "SECRET"))
+    client = env.str("LACE_SSO_CLIENT_ID", default="")
+    secret = env.str("LACE_SSO_CLIENT_SECRET", default="")
     if not client or not secret:
         raise ImproperlyConfigured("LACE_SSO_ISSUER needs LACE_SSO_CLIENT_ID and LACE_SSO_CLIENT_SECRET")
     app = {"provider_id": "sso", "name": label, "client_id": client, "secret": secret}

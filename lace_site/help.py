@@ -1,9 +1,11 @@
 """The chapter of the docs that explains each page: route → page of the docs and heading ("" for its top)."""
 
-from django.templatetags.static import static
+from django.urls import reverse
 
 HELP: dict[str, tuple[str, str]] = {
     "home": ("get-started", ""),
+    "help": ("get-started", "keys-and-help"),
+    "help_page": ("get-started", "keys-and-help"),
     "search": ("get-started", "search"),
     "inbox": ("review-alignment", "inbox"),
     "comments": ("review-alignment", "hand-work-over"),
@@ -143,4 +145,4 @@ def help_url(route: str) -> str:
     if route not in HELP:
         return ""
     page, heading = HELP[route]
-    return static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    return reverse("help_page", args=[page]) + (f"#{heading}" if heading else "")

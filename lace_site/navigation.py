@@ -152,6 +152,7 @@ MORE_PAGES = (
     ("Status page", "status", "labeling.manage_labeling"),
     ("Audit log", "labeling:workspace_log", "labeling.manage_labeling"),
     ("Inbox", "inbox", ""),
+    ("Help", "help", ""),
     ("API tokens", "labeling:token_list", ""),
     ("API documentation", "api_docs", ""),
     ("Account", "mfa_index", ""),

@@ -268,14 +268,7 @@ USE_TZ = True
 STATIC_URL = "static/" if DEBUG else f"static/{static_mark()}/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-# The docs as pages (lace_site/docs.py): pages link to the chapter that explains them.
-DOCS_DIR = VAR_DIR / "docs"
-DOCS_DIR.mkdir(exist_ok=True)
-STATICFILES_DIRS = [("docs", DOCS_DIR)]
-STATICFILES_FINDERS = [
-    "lace_site.docs.DocsFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-]
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.AppDirectoriesFinder"]
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH, WHITENOISE_ALLOW_ALL_ORIGINS = DEBUG, False
@@ -468,6 +461,7 @@ SEARCH_PROVIDERS = {
     "sets": ("Chat sets", "labeling.sets.queries.set_hits"),
     "jobs": ("Labelling jobs", "labeling.jobs.queries.jobs.job_hits"),
     "raters": ("Raters", "labeling.jobs.queries.jobs.rater_hits"),
+    "help": ("Help", "lace_site.manual.queries.help_hits"),
 }
 # Where e-mails go, as EMAIL_URL (smtp+tls://user:password@host:587); without it there are none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))

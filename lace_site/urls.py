@@ -30,6 +30,7 @@ urlpatterns = [
     path("inbox/counts/", views.inbox_counts, name="inbox_counts"),
     path("", include("common.inbox.urls")),
     path("", include("common.search.urls")),
+    path("", include("lace_site.manual.urls")),
     path("", include("labeling.urls")),
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),

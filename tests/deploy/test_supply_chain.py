@@ -53,7 +53,7 @@ def test_every_locked_package_has_hashes(name: str) -> None:
 def test_what_packages_pull_in_here_is_pinned_with_its_reason_or_heading(name: str) -> None:
     """A lock has more packages only for other systems and Pythons, by their markers."""
     here = {PIN.match(block)[1] for block in blocks(name) if " ; " not in block.splitlines()[0]}  # type: ignore[index]
-    extras = [ROOT / f"requirements-{extra}.txt" for extra in ("names", "otel", "mcp")]
+    extras = [ROOT / f"requirements-{extra}.txt" for extra in ("names", "otel", "docs", "mcp")]
     named = {package for file in [ROOT / "requirements.txt", *extras, ROOT / name] for package in pins(file)}
     assert sorted(package for package in map(name_of, here) if package not in named) == []
 

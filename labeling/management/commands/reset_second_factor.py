@@ -10,7 +10,7 @@ from labeling.people.services.second_factor import second_factor_reset
 
 
 class Command(WorkbenchCommand):
-    """The account signs in with its password alone then; its sessions end."""
+    """Remove all second factors of an account and end its sessions."""
 
     help = __doc__
 
