@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bench import Figure
 from bench._child import in_child
@@ -131,19 +132,20 @@ def hashes(cursor: Any) -> dict[str, list[Any]]:
 def backed_up(file: str) -> dict[str, Any]:
     """Make a backup, and take the hashes of its moment."""
     from lace_site.backup import databases, services
+    from lace_site.backup.archive import Content
 
     taken: dict[str, Any] = {}
 
     class Copier(databases.PostgresCopier):
         """Takes the hashes in the transaction whose snapshot `pg_dump` gets."""
 
-        def _content(self, cursor: Any) -> databases.Content:
+        def _content(self, cursor: Any) -> Content:
             taken.update(hashes(cursor))
             return super()._content(cursor)
 
-    services.current_copier = Copier  # type: ignore[assignment]
     begun = time.monotonic()
-    services.backup_create(Path(file))
+    with patch.object(services, "current_copier", Copier):
+        services.backup_create(Path(file))
     labels = taken["labeling_label"][0]
     return {"file": file, "tables": taken, "labels": labels, "seconds": time.monotonic() - begun}
 
@@ -156,21 +158,22 @@ def restored(file: str) -> dict[str, Any]:
     from alignment.models.certificates import Certificate
     from evaluation.models.runs import Run
     from lace_site.backup import databases, services
+    from lace_site.backup.archive import Content
 
     taken: dict[str, Any] = {}
 
     class Copier(databases.PostgresCopier):
         """Takes the hashes right after the copy is loaded."""
 
-        def load(self, source: Path, content: databases.Content) -> None:
+        def load(self, source: Path, content: Content) -> None:
             super().load(source, content)
             from django.db import connection
 
             with connection.cursor() as cursor:
                 taken.update(hashes(cursor))
 
-    services.current_copier = Copier  # type: ignore[assignment]
-    services.backup_restore(Path(file))
+    with patch.object(services, "current_copier", Copier):
+        services.backup_restore(Path(file))
     words = [
         certificate_verified(body=one.body, signature=one.signature, user=AnonymousUser()).word
         for one in Certificate.objects.all()
