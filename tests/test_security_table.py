@@ -77,7 +77,7 @@ def each(ids: str) -> Iterator[str]:
 
 
 @cache
-def tests_of(file: str) -> frozenset[str]:
+def names_of_tests(file: str) -> frozenset[str]:
     path = ROOT / "tests" / file
     if not path.exists():
         return frozenset()
@@ -110,7 +110,7 @@ def test_every_test_that_is_named_exists() -> None:
     missing = []
     for row in rows():
         file, _, name = row.test.partition("::")
-        if row.test and not (tests_of(file) if name == "*" else name in tests_of(file)):
+        if row.test and not (names_of_tests(file) if name == "*" else name in names_of_tests(file)):
             missing.append(row.test)
     assert missing == []
 
