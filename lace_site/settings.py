@@ -322,6 +322,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Labels, verdicts and their alignment.",
     "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api",  # operations are grouped by what follows it
     # NB: its default allows everybody, and DRF views are not under LoginRequiredMiddleware.
     "SERVE_PERMISSIONS": ["labeling.people.api.permissions.UsesApi"],
     "POSTPROCESSING_HOOKS": [

@@ -45,12 +45,14 @@ from tests.cases import (
     post,
 )
 from tests.routes_of_accounts import ROUTES_OF_ACCOUNTS
+from tests.routes_of_help import ROUTES_OF_HELP
 from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
     **ROUTES_OF_ACCOUNTS,
+    **ROUTES_OF_HELP,
     **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
@@ -73,13 +75,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         Case(SIGNED_IN, "PUT", {"key": "/workspace/", "values": {}, "base": "a", "revision": 0}),
         Case(SIGNED_IN, "DELETE", query={"key": "/workspace/"}),
     ),
-    # ---- help
-    "help": (get(SIGNED_IN),),
-    "help_page": (get(SIGNED_IN, page_name="reference/files"), get(SIGNED_IN, page_name="README", says=302)),
-    "help_picture": (get(SIGNED_IN, picture_name="rate.png"),),
-    "help_moved": (get(SIGNED_IN, mark="0a1b2c3d4e5f", page_name="label", says=301),),
-    "help_llms": (get(SIGNED_IN),),
-    "help_text": (get(SIGNED_IN, page_name="label"),),
     # ---- inbox
     "inbox": (get(SIGNED_IN),),
     "inbox_counts": (get(SIGNED_IN),),

@@ -43,6 +43,7 @@ NOT_RUN = {
     "get-started.md": (4, "make and evaluate: tests/test_journey.py"),
     "judging.md": (1, "what a model answers: tests/evaluation/engines"),
     "label.md": (1, "tests/labeling/sets/test_set_kinds.py"),
+    "load.md": (1, "benchmarks of hours; the commands are the names of modules in bench/"),
     "production.md": (5, "a download; tests of ingest, webhooks and experiments make the same calls"),
     "run-it.md": (1, "processes: tests/test_serve.py"),
     "tutorial.md": (2, "make demo and its place: tests/test_tutorial.py does both in a folder of its own"),

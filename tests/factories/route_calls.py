@@ -29,7 +29,9 @@ def as_text(response: Any) -> str:
 
 
 def _words(body: bytes) -> str:
-    """What a body says: of a ZIP or Excel file, what its files say."""
+    """What a body says: of a ZIP or Excel file, what its files say; of a picture, its bytes."""
+    if body.startswith(b"\x89PNG"):
+        return body.decode("latin-1")
     if not body.startswith(b"PK"):
         return body.decode()
     with zipfile.ZipFile(io.BytesIO(body)) as archive:

@@ -27,7 +27,7 @@ class Command(WorkbenchCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("act", choices=("export", "delete"))
+        parser.add_argument("act", choices=("export", "delete"), help="what to do")
         whose = parser.add_mutually_exclusive_group(required=True)
         whose.add_argument("--chat", metavar="ID", help="id of the chat")
         whose.add_argument("--user", metavar="NAME", help="user name of an account, and its rater")

@@ -36,6 +36,7 @@ from tests.factories.articles import make_article
 from tests.factories.planted_words import (
     WORD,
     database_files_with,
+    files_again,
     filled_archive,
     is_text,
     places_with,
@@ -108,6 +109,7 @@ def planted_once(module_rows: Any) -> Any:
 
 @pytest.fixture
 def world(planted_once: World, transactional_db: None) -> World:
+    files_again()
     return deepcopy(planted_once)
 
 

@@ -33,6 +33,7 @@ from labeling.people.services.audit import audit
 from tests.factories.planted_words import (
     WORD,
     database_files_with,
+    files_again,
     filled_archive,
     is_text,
     places_with,
@@ -79,6 +80,7 @@ def planted_once(module_rows: Any) -> Any:
 
 @pytest.fixture
 def world(planted_once: World, transactional_db: None) -> World:
+    files_again()
     return deepcopy(planted_once)
 
 
