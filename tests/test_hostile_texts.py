@@ -208,8 +208,9 @@ def pages(world: World, person: str) -> Iterator[tuple[str, str]]:
             yield name, path
 
 
-# The API's guide shows nobody's texts; a link to reset a password ends with the e-mail address it was for.
-LEFT_OUT = ("api_docs", "account_reset_password_from_key")
+# The API's guide and the docs show nobody's texts; a link to reset a password ends with the e-mail address it
+# was for.
+LEFT_OUT = ("api_docs", "help_moved", "account_reset_password_from_key")
 
 
 def addresses(world: World, person: str) -> Iterator[tuple[str, str]]:

@@ -163,7 +163,7 @@ def align(reader: Reader) -> None:
 
 def revise(reader: Reader) -> None:
     reader.sign_in("author")
-    reader.sees(f"{CRITERION}: TPR 0.76 is below 0.80.")
+    reader.sees(CRITERION)
     reader.go("Criteria")
     reader.press(CRITERION)
     reader.press("Edit the prompt")
