@@ -46,7 +46,7 @@ NOT_RUN = {
     "load.md": (1, "benchmarks of hours; the commands are the names of modules in bench/"),
     "production.md": (5, "a download; tests of ingest, webhooks and experiments make the same calls"),
     "run-it.md": (1, "processes: tests/test_serve.py"),
-    "tutorial.md": (2, "make demo and its place: tests/test_tutorial.py does both in a folder of its own"),
+    "tutorial.md": (9, "the demo's own runs and tests; every command has tests of its own"),
     "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
 
@@ -58,7 +58,6 @@ RUN_HERE = {
     "production.md": 3,  # chats, topic rules, a signature
     "review-alignment.md": 1,
     "run-it.md": 1,  # prices
-    "tutorial.md": len(blocks(DOCS / "tutorial.md")) - 2,  # tests/test_tutorial.py
 }
 
 
