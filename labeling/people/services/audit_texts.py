@@ -79,9 +79,11 @@ def log_unlocked() -> Iterator[None]:
     """
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute(f"ALTER TABLE {TABLE} DISABLE TRIGGER {TABLE}_append_only")
+            # PostgreSQL alters no table whose foreign keys have yet to be checked.
+            checked = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
+            cursor.execute(f"{checked}; ALTER TABLE {TABLE} DISABLE TRIGGER {TABLE}_append_only")
             yield
-            cursor.execute(f"ALTER TABLE {TABLE} ENABLE TRIGGER {TABLE}_append_only")
+            cursor.execute(f"{checked}; ALTER TABLE {TABLE} ENABLE TRIGGER {TABLE}_append_only")
             return
         cursor.execute("SELECT sql FROM sqlite_master WHERE name = %s", [f"{TABLE}_no_update"])
         (trigger,) = cursor.fetchone()
