@@ -37,7 +37,8 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         refuse(str(error))
     except OSError as error:  # a folder or a key that the settings could not create
-        refuse(f"{error.filename} cannot be written: {error.strerror}", 4)
+        place = "LACE_DATA_DIR names the folder for data"
+        refuse(f"{error.filename} cannot be written: {error.strerror} ({place})", 4)
     try:
         CommandLine(sys.argv).execute()
     except ImproperlyConfigured as error:

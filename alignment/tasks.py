@@ -22,12 +22,14 @@ from alignment.retention.services import retention_sweep
 from alignment.rubric_drafts.worker import DRAFT, DRAFTS
 from alignment.topic_prompt.worker import GIVE, topics_sweep, topics_work
 from common.inbox.services import inbox_sweep
+from evaluation.call_counts.services import calls_count
 from evaluation.nightly.services import nights_work
 from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from evaluation.webhooks.worker import webhooks_sweep
 from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
+from labeling.people.services.sign_in_log import sign_ins_forget
 from labeling.transfer.services.work import imports_sweep
 
 log = logging.getLogger(__name__)
@@ -61,6 +63,8 @@ SWEEPS = (
     topics_sweep,
     inbox_sweep,
     retention_sweep,
+    calls_count,
+    sign_ins_forget,
 )
 
 

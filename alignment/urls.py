@@ -11,6 +11,7 @@ from alignment.exports import views as exports
 from alignment.judge_comparison.views import flips, league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
+from alignment.personal_data import views as personal_data
 from alignment.prompts.redesign import views as redesigns
 from alignment.prompts.suggestions import views as suggestions
 from alignment.prompts.tries import views as tries
@@ -178,6 +179,22 @@ urlpatterns = [
     ),
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
     path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
+    path("chats/<int:chat_id>/personal-data/", personal_data.chat_personal_data, name="chat_personal_data"),
+    path(
+        "chats/<int:chat_id>/personal-data/export/",
+        personal_data.chat_personal_data_file,
+        name="chat_personal_data_file",
+    ),
+    path(
+        "people/<int:person_id>/personal-data/",
+        personal_data.person_personal_data,
+        name="person_personal_data",
+    ),
+    path(
+        "people/<int:person_id>/personal-data/export/",
+        personal_data.person_personal_data_file,
+        name="person_personal_data_file",
+    ),
     path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
     path("runs/<int:run_id>/chats/<int:chat_id>/triaged/", chat_detail.chat_triaged, name="chat_triaged"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),

@@ -26,8 +26,9 @@ from bench._workers import free_port
 
 CHATS, SLOTS = 300, 4
 LATENCY, QUICK = 1.0, 0.02  # seconds a call: while something is broken, and to end the run
-START_SECONDS, END_SECONDS = 90.0, 180.0
+START_SECONDS, END_SECONDS = 180.0, 180.0
 SAVE_EVERY, SAVE_TIMEOUT = 0.1, 20.0
+FROM_PROXY = {"X-Forwarded-Proto": "https"}  # where HTTPS is on: TLS ends before the site
 
 
 def prepare(chats: int) -> dict[str, Any]:
@@ -153,8 +154,10 @@ class Site:
 
     def answers(self) -> bool:
         """Whether the web server answers."""
+        if self.serving is not None and self.serving.poll() is not None:
+            raise RuntimeError(f"serve has ended: {self.log.read_text(errors='replace')[-1000:]}")
         with suppress(httpx2.HTTPError):
-            return httpx2.get(f"{self.url}/healthz", timeout=5).is_success
+            return httpx2.get(f"{self.url}/healthz", headers=FROM_PROXY, timeout=5).is_success
         return False
 
     @property
@@ -217,7 +220,7 @@ class Site:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """One call of the API as the lead."""
-        headers = {"Authorization": f"Token {self.world['tokens']['lead']}"}
+        headers = {"Authorization": f"Token {self.world['tokens']['lead']}", **FROM_PROXY}
         answer = httpx2.request(method, self.url + path, json=body, headers=headers, timeout=30)
         answer.raise_for_status()
         return answer.json()

@@ -25,3 +25,13 @@ def disk_trouble(folder: Path | None) -> str:
     except OSError as error:
         return f"{folder}: {(error.strerror or 'cannot be read').lower()}"
     return "disk full" if free < LEAST_FREE else ""
+
+
+def database_bytes() -> int:
+    """Return the size of the database; one query, none for SQLite."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_database_size(current_database())")
+            return int(cursor.fetchone()[0])
+    files = (Path(f"{connection.settings_dict['NAME']}{end}") for end in ("", "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

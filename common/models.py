@@ -86,3 +86,14 @@ class Comment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.by_id} on {self.subject}"
+
+
+class CacheEntry(models.Model):
+    """A row of Django's cache in the database, which all processes share; written by the cache alone."""
+
+    cache_key = models.CharField(max_length=255, primary_key=True)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.cache_key

@@ -1,8 +1,13 @@
 """The task queue: enqueue by name, over a connection of its own that gives up soon."""
 
+import json
 import logging
+import os
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from celery import current_app
@@ -11,6 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
@@ -64,3 +70,50 @@ def messages_waiting(task: str) -> int:
             return int(state.message_count)
     except OperationalError:
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """How many messages wait in a queue, and for how many seconds the oldest; 0 where none waits."""
+
+    messages: int
+    oldest_seconds: float
+
+
+def queue_folder() -> Path | None:
+    """Return the folder of messages; None for another broker."""
+    return settings.BROKER_DIR / "queue" if settings.CELERY_BROKER_URL.startswith("filesystem://") else None
+
+
+def queue_states(queues: Sequence[str]) -> dict[str, QueueState]:
+    """Return the state of these queues; {} where the broker does not answer or cannot say."""
+    if folder := queue_folder():
+        return {queue: _folder_state(folder, queue) for queue in queues}
+    if not settings.CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+        return {}
+    try:
+        with queue_connection() as broker:
+            client = broker.default_channel.client  # type: ignore[attr-defined]  # of Redis alone
+            return {queue: _redis_state(client, queue) for queue in queues}
+    except (OperationalError, RedisError):
+        return {}
+
+
+def _folder_state(folder: Path, queue: str) -> QueueState:
+    sent = []
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.endswith(f".{queue}.msg"):
+                with suppress(FileNotFoundError):  # a worker took it
+                    sent.append(entry.stat().st_mtime)
+    return QueueState(len(sent), time.time() - min(sent) if sent else 0.0)
+
+
+def _redis_state(client: Any, queue: str) -> QueueState:
+    """Read the message that a worker takes next; the time in it is the sender's."""
+    oldest = client.lindex(queue, -1)
+    try:
+        sent = float(json.loads(oldest)["headers"]["sent_at"]) if oldest else time.time()
+    except (ValueError, LookupError, TypeError):
+        sent = time.time()
+    return QueueState(int(client.llen(queue)), max(0.0, time.time() - sent))

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
@@ -11,6 +12,8 @@ from labeling.models.people import Rater, Role, User
 from labeling.people.services.audit import acting, audit
 
 admin.site.unregister(Group)
+# NB: the admin's own form asks for no second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 
 @admin.register(User)

@@ -23,7 +23,14 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect `make_roles`: groups need permissions, which exist after the migrations."""
-        from labeling.people.services.accounts import watch
+        from allauth.socialaccount.signals import social_account_added
+        from django.contrib.auth.signals import user_logged_out
+
+        from labeling.people.services import accounts, second_factor, sign_in_log, sign_on
 
         post_migrate.connect(make_roles, sender=self)
-        watch()
+        accounts.watch()
+        second_factor.watch()
+        sign_on.provider_use()
+        user_logged_out.connect(sign_in_log.sign_out_done, dispatch_uid="log sign-outs")
+        social_account_added.connect(sign_on.connected, dispatch_uid="log single sign-on")

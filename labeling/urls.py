@@ -5,7 +5,7 @@ from django.urls import path
 from labeling.adjudication import views as adjudicate
 from labeling.ingest import views as ingest
 from labeling.jobs import views as jobs
-from labeling.people.views import accounts, people
+from labeling.people.views import accounts, audit, people
 from labeling.people.views import workspace as workspace_pages
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criteria, criterion_texts, editor, guidelines
@@ -113,16 +113,25 @@ urlpatterns = [
     path("workspace/", workspace_pages.workspace_settings, name="workspace"),
     path("workspace/chats/", ingest.incoming, name="workspace_chats"),
     path("workspace/chats/try/", ingest.incoming_try, name="workspace_chats_try"),
-    path("workspace/log/", workspace_pages.workspace_log, name="workspace_log"),
+    path("workspace/log/", audit.workspace_log, name="workspace_log"),
+    path("workspace/log/audit-log.<slug:form>", audit.workspace_log_file, name="workspace_log_file"),
     path("tokens/", workspace_pages.token_list, name="token_list"),
     path("tokens/<int:token_id>/revoke/", workspace_pages.token_revoke, name="token_revoke"),
     path("people/", people.people, name="people"),
     path("people/new/", people.person_new, name="person_new"),
     path("people/groups/", people.group_new, name="group_new"),
     path("people/groups/<int:group_id>/delete/", people.group_deleted, name="group_delete"),
+    path("people/invitations/<int:invitation_id>/renew/", people.invitation_renewed, name="invite_renew"),
     path("people/invitations/<int:invitation_id>/revoke/", people.invitation_revoked, name="invite_revoke"),
     path("people/<int:person_id>/", people.person, name="person"),
     path("people/<int:person_id>/password/", people.person_password, name="person_password"),
+    path("people/<int:person_id>/sessions/end/", people.person_sessions_end, name="person_sessions_end"),
+    path(
+        "people/<int:person_id>/sessions/<int:session_id>/end/",
+        people.person_session_end,
+        name="person_session_end",
+    ),
+    path("people/<int:person_id>/second-factor/", people.person_factor_reset, name="person_factor_reset"),
     path("people/<int:person_id>/deactivate/", people.person_deactivate, name="person_deactivate"),
     path("people/<int:person_id>/activate/", people.person_activate, name="person_activate"),
     path("join/<str:token>/", accounts.join, name="join"),

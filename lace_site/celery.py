@@ -15,6 +15,8 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
 
+import lace_site.watch.tasks  # noqa: F401  its signals set up the log of all Celery processes
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
 
 TRANSPORT_ALIASES["filesystem"] = "lace_site.broker:Transport"

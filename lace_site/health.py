@@ -2,19 +2,19 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from pathlib import Path
+from functools import cache as cache_of_process
 from typing import Any, Literal
 
 from celery import current_app
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.cache import cache
 from django.db import Error, connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -22,6 +22,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from common.disk import database_folder, disk_trouble
+from common.memory import memory as cache
+from common.queue import QueueState, queue_folder, queue_states
 from evaluation.gateway.health import Check
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.queries.workers import WEBHOOK_QUEUE, no_worker, queue_workers, time_words
@@ -102,12 +104,32 @@ def _disk(bad: State) -> Part:
     return Part(bad, f"The database cannot be written: {trouble}") if trouble else Part("ok", "has room")
 
 
+def _migrations() -> Part:
+    """Return whether the tables are those of this version. Newer ones are fine: an update may be going on."""
+    with suppress(Error):
+        applied = MigrationRecorder(connection).applied_migrations()
+        missing = [app for app, names in _newest_migrations() if not any(n in applied for n in names)]
+        if missing:
+            apps = ", ".join(sorted(missing))
+            return Part("degraded", f"Tables of an older version ({apps}): run manage.py migrate")
+    return Part("ok", "all applied")
+
+
+@cache_of_process
+def _newest_migrations() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return each app's newest migrations, with what a squashed one replaces; read once in a process."""
+    graph = MigrationLoader(None).graph
+    return tuple(
+        (app, ((app, name), *graph.nodes[app, name].replaces[-1:])) for app, name in graph.leaf_nodes()
+    )
+
+
 # ---------- broker, queues, workers ----------
 
 
 def check_broker() -> Check:
     """Open a connection to the broker; a folder must be there and writable."""
-    folder = _queue_folder()
+    folder = queue_folder()
     if folder and not (folder.is_dir() and os.access(folder, os.R_OK | os.W_OK)):
         return Check(False, f"The broker's folder {folder} is missing or cannot be written")
     if folder and (trouble := disk_trouble(folder)):
@@ -120,25 +142,14 @@ def check_broker() -> Check:
         return Check(False, f"The broker does not answer: {_line(error)}")
 
 
-def _queue_folder() -> Path | None:
-    """Return the folder of messages; None for another broker."""
-    return settings.BROKER_DIR / "queue" if settings.CELERY_BROKER_URL.startswith("filesystem://") else None
-
-
 def _broker() -> Part:
     check = _kept("broker", check_broker)
     return Part("ok" if check.ok else "degraded", check.detail)
 
 
-def _queue(queue: str, folder: Path) -> Part:
-    """Return how long the oldest message waits. Redis does not store when a message was sent."""
-    oldest = time.time()
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.endswith(f".{queue}.msg"):
-                with suppress(FileNotFoundError):  # a worker took it
-                    oldest = min(oldest, entry.stat().st_mtime)
-    waits = timedelta(seconds=time.time() - oldest)
+def _queue(queue: str, state: QueueState) -> Part:
+    """Return how long the oldest message waits."""
+    waits = timedelta(seconds=state.oldest_seconds)
     if waits > OLDEST_MESSAGE:
         return Part("degraded", f"A message of the queue {queue} has waited for {time_words(waits)}")
     return Part("ok", f"no message has waited for more than {time_words(OLDEST_MESSAGE)}")
@@ -179,15 +190,16 @@ def _serve() -> Part | None:
 def site_parts() -> dict[str, Part]:
     """Return the state of every part of the site. Writes one row, at most every KEPT_SECONDS."""
     database = _database()
-    return {"database": database, **_other_parts(_disk("unready"))}
+    tables = {"migrations": _kept("migrations", _migrations)} if database.state == "ok" else {}
+    return {"database": database, **tables, **_other_parts(_disk("unready"))}
 
 
 def _other_parts(disk: Part) -> dict[str, Part]:
     """Return all parts but the database; one query."""
     parts = {"disk": disk} if database_folder() else {}
     parts["broker"] = _broker()
-    if folder := _queue_folder():
-        parts |= {f"queue {queue}": _queue(queue, folder) for queue in QUEUES}
+    if parts["broker"].state == "ok":
+        parts |= {f"queue {queue}": _queue(queue, state) for queue, state in queue_states(QUEUES).items()}
     with suppress(Error):  # said of the database
         heartbeats = list(WorkerHeartbeat.objects.all())
         # Sites without webhooks may run without their worker: the pages of webhooks say that none runs.
@@ -228,7 +240,7 @@ def _line(error: Exception) -> str:
 @login_not_required
 def healthz(request: HttpRequest) -> HttpResponse:
     """Answer 200 while the process runs."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    return HttpResponse("ok\n", content_type="text/plain; charset=utf-8")
 
 
 @login_not_required

@@ -1,9 +1,11 @@
 """The chapter of the docs that explains each page: route → page of the docs and heading ("" for its top)."""
 
-from django.templatetags.static import static
+from django.urls import reverse
 
 HELP: dict[str, tuple[str, str]] = {
     "home": ("get-started", ""),
+    "help": ("get-started", "keys-and-help"),
+    "help_page": ("get-started", "keys-and-help"),
     "search": ("get-started", "search"),
     "inbox": ("review-alignment", "inbox"),
     "comments": ("review-alignment", "hand-work-over"),
@@ -26,18 +28,31 @@ HELP: dict[str, tuple[str, str]] = {
     "labeling:workspace": ("label", "workspace-settings"),
     "labeling:workspace_chats": ("production", "incoming-chats"),
     "alignment:topic_prompt": ("production", "topic-prompt"),
-    "labeling:workspace_log": ("label", "workspace-settings"),
+    "labeling:workspace_log": ("accounts", "audit-log"),
     "labeling:set_list": ("get-started", "import"),
     "labeling:set_detail": ("get-started", "import"),
     "labeling:set_chat": ("get-started", "import"),
     "labeling:set_kind": ("label", "gold-and-calibration-sets"),
-    "account_change_password": ("get-started", "create-accounts"),
+    "mfa_index": ("accounts", "second-factor"),
+    "account_change_password": ("accounts", "second-factor"),
+    "account_reauthenticate": ("accounts", "second-factor"),
+    "mfa_reauthenticate": ("accounts", "second-factor"),
+    "mfa_reauthenticate_webauthn": ("accounts", "second-factor"),
+    "mfa_activate_totp": ("accounts", "second-factor"),
+    "mfa_deactivate_totp": ("accounts", "second-factor"),
+    "mfa_view_recovery_codes": ("accounts", "second-factor"),
+    "mfa_generate_recovery_codes": ("accounts", "second-factor"),
+    "mfa_add_webauthn": ("accounts", "second-factor"),
+    "mfa_edit_webauthn": ("accounts", "second-factor"),
+    "mfa_remove_webauthn": ("accounts", "second-factor"),
     "labeling:token_list": ("reference/api", "tokens"),
-    "labeling:people": ("run-it", "accounts"),
-    "labeling:person_new": ("run-it", "accounts"),
-    "labeling:person": ("run-it", "accounts"),
-    "labeling:person_deactivate": ("run-it", "accounts"),
-    "labeling:group_new": ("run-it", "accounts"),
+    "labeling:people": ("accounts", "people"),
+    "labeling:person_new": ("accounts", "people"),
+    "labeling:person": ("accounts", "people"),
+    "labeling:person_deactivate": ("accounts", "people"),
+    "labeling:group_new": ("accounts", "people"),
+    "alignment:person_personal_data": ("personal-data", "one-person"),
+    "alignment:chat_personal_data": ("personal-data", "one-chat"),
     "labeling:import_list": ("get-started", "bring-your-chats"),
     "labeling:import_new": ("get-started", "bring-your-chats"),
     "labeling:import_detail": ("get-started", "bring-your-chats"),
@@ -63,6 +78,7 @@ HELP: dict[str, tuple[str, str]] = {
     "alignment:prompt_edit": ("write-prompts", "the-editor"),
     "alignment:prompt_start": ("write-prompts", "the-editor"),
     "alignment:redesign": ("write-prompts", "redesign-a-criterion"),
+    "status": ("watch", "status-page"),
     # ---- runs and judges
     "evaluation:run_list": ("run-it", "runs"),
     "evaluation:run_new": ("run-it", "runs"),
@@ -129,4 +145,4 @@ def help_url(route: str) -> str:
     if route not in HELP:
         return ""
     page, heading = HELP[route]
-    return static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    return reverse("help_page", args=[page]) + (f"#{heading}" if heading else "")

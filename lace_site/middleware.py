@@ -1,13 +1,26 @@
-"""Middleware against malformed requests and shared caches."""
+"""Middleware for what browsers, caches and programs may do, and against malformed requests."""
 
 from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import unquote
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
 Handler = Callable[[HttpRequest], HttpResponse]
+# Devices and powers of a browser that no page uses; passkeys are for pages of this site alone.
+_UNUSED = (
+    *("accelerometer", "bluetooth", "camera", "display-capture", "geolocation", "gyroscope", "hid"),
+    *("magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "serial", "usb"),
+)
+PERMISSIONS_POLICY = ", ".join(
+    [
+        *(f"{name}=()" for name in _UNUSED),
+        "publickey-credentials-create=(self)",
+        "publickey-credentials-get=(self)",
+    ]
+)
 
 
 def _is_signed_in(request: HttpRequest) -> bool:
@@ -26,7 +39,30 @@ def no_nul(get_response: Handler) -> Handler:
         if "\x00" in request.path or "\x00" in unquote(request.META.get("QUERY_STRING", "")):
             if request.path.startswith("/api/"):
                 return JsonResponse({"detail": "Not found."}, status=HTTPStatus.NOT_FOUND)
-            return HttpResponseNotFound("not found\n", content_type="text/plain")
+            return HttpResponseNotFound("not found\n", content_type="text/plain; charset=utf-8")
+        return get_response(request)
+
+    return handle
+
+
+def browser_rules(get_response: Handler) -> Handler:
+    """Tell browsers which of their devices no page uses, and that other sites embed nothing of ours."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return response
+
+    return handle
+
+
+def api_over_tls(get_response: Handler) -> Handler:
+    """Refuse programs that come without TLS. A redirect would hide that they sent their token in clear."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        if settings.SECURE_SSL_REDIRECT and request.path.startswith("/api/") and not request.is_secure():
+            return JsonResponse({"detail": "Use HTTPS."}, status=HTTPStatus.FORBIDDEN)
         return get_response(request)
 
     return handle

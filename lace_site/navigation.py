@@ -149,10 +149,13 @@ MORE_PAGES = (
     ("Create a rubric", "labeling:rubric_new", "labeling.manage_labeling"),
     ("Open a labelling job", "labeling:job_new", "labeling.manage_labeling"),
     ("People", "labeling:people", "labeling.manage_labeling"),
+    ("Status page", "status", "labeling.manage_labeling"),
     ("Audit log", "labeling:workspace_log", "labeling.manage_labeling"),
     ("Inbox", "inbox", ""),
+    ("Help", "help", ""),
     ("API tokens", "labeling:token_list", ""),
     ("API documentation", "api_docs", ""),
+    ("Account", "mfa_index", ""),
     ("Change password", "account_change_password", ""),
 )
 

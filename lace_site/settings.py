@@ -2,7 +2,7 @@
 
 import os
 import re
-import secrets
+import sys
 import tomllib
 from hashlib import sha256
 from pathlib import Path
@@ -13,39 +13,36 @@ from django.core.exceptions import ImproperlyConfigured
 
 from lace_site.environment import (
     BASE_DIR,
+    count,
+    data_dir,
+    domains,
     env,
     fernet_keys,
+    log_form,
+    log_level,
     networks,
+    one_of,
     positive,
     positive_or_none,
+    secret,
+    secret_key,
+    sign_on_provider,
+    site_url,
+    static_mark,
     switch,
     time_zone,
 )
 from lace_site.private_files import UMASK
+from lace_site.watch.logs import logging_config
 
 # NB: before the first folder is made; every process reads this file first.
 os.umask(UMASK)
-VAR_DIR = BASE_DIR / "var"
-VAR_DIR.mkdir(exist_ok=True)
+# All that is written at run time; the code may be read-only.
+VAR_DIR = data_dir()
 
 # Name and version of this software, recorded in stored and signed documents.
 _project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
 SOFTWARE = {"name": _project["name"], "version": _project["version"]}
-
-
-def secret_key() -> str:
-    """Return SECRET_KEY, else a key created once in var/secret_key (readable by its owner only)."""
-    if configured := env.str("SECRET_KEY", default=""):
-        return str(configured)
-    path = VAR_DIR / "secret_key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text(encoding="utf-8")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(key := secrets.token_urlsafe(64))
-    return key
-
 
 SQLITE = "common.sqlite"  # Django's backend; a missing file is not created silently
 # How long workers and commands wait for a lock of the database or for its server; pages wait less.
@@ -98,34 +95,37 @@ def site_name(config: dict[str, Any]) -> str:
     return f"{name}_{sha256(place.encode()).hexdigest()[:8]}"
 
 
-def static_mark() -> str:
-    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
-    digest = sha256()
-    for path in sorted(BASE_DIR.glob("*/static/**/*")):
-        if path.is_file():
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-SECRET_KEY = secret_key()
+DEBUG = switch("DEBUG")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+# Served to this machine alone: endpoints and the provider of sign-on may then be on this machine, too.
+LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
+SECRET_KEY = secret_key(VAR_DIR, production=switch("HTTPS") or not LACE_LOOPBACK_ONLY, debug=DEBUG)
 # Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 # Archives of the whole workspace; web servers and workers share the folder.
 LACE_ARCHIVE_DIR = Path(env.str("LACE_ARCHIVE_DIR", default=str(VAR_DIR / "archives")))
 # A spaCy model that finds names of people and places in incoming chats, by its name or folder; "": none.
 LACE_NAMES_MODEL = env.str("LACE_NAMES_MODEL", default="")
-DEBUG = switch("DEBUG")
 # Hides keys that were entered, also on the debug page.
 DEFAULT_EXCEPTION_REPORTER_FILTER = "lace_site.errors.KeysHidden"
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
 SITE_NAME = site_name(DATABASES["default"])
 # What one site writes at run time and another on this machine must not read: broker, state of `serve`.
 SITE_DIR = VAR_DIR / "sites" / SITE_NAME
+# Times of pages, a file for each web process of this site and machine; `/metrics` adds them up.
+METRICS_DIR = SITE_DIR / "metrics"
+# Whoever sends it reads `/metrics`; without it there is no such route.
+LACE_METRICS_TOKEN = secret("LACE_METRICS_TOKEN")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # For all processes: limits of sign-ins count in it.
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "common_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 200_000},
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # What a process computed for its readers; workers store it for all processes in the database.
     "documents": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -152,10 +152,18 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
 ]
 
 MIDDLEWARE = [
+    "lace_site.watch.requests.request_watched",
+    "lace_site.middleware.browser_rules",
+    "lace_site.middleware.api_over_tls",
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "lace_site.middleware.no_nul",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -163,12 +171,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "labeling.people.middleware.session_limits",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "labeling.people.middleware.note_origin",
     "allauth.account.middleware.AccountMiddleware",
     "labeling.people.middleware.note_last_seen",
+    "labeling.people.middleware.SecondFactorFirst",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "common.drafts.middleware.drop_sent_drafts",
 ]
 
@@ -199,24 +209,22 @@ TEMPLATES = [
 AUTH_USER_MODEL = "labeling.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
-] + [{"NAME": "labeling.people.services.accounts.TokensEndWithPassword"}]
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+_OWN = ("NoWordOfOurs", "TokensEndWithPassword")
+AUTH_PASSWORD_VALIDATORS += [{"NAME": f"labeling.people.services.accounts.{name}"} for name in _OWN]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"
 # Local accounts of django-allauth; nobody signs up: leads create accounts and invite.
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["labeling.people.services.sign_in.Accounts"]
 ACCOUNT_ADAPTER = "labeling.people.services.sign_in.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "labeling.people.forms.SignInForm",
     "change_password": "labeling.people.forms.ChangePasswordForm",
     "reset_password": "labeling.people.forms.ResetByMailForm",
     "reset_password_from_key": "labeling.people.forms.NewPasswordForm",
+    "reauthenticate": "labeling.people.forms.PasswordAgainForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
@@ -225,8 +233,32 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "LACE workbench: "
 ACCOUNT_SESSION_REMEMBER = ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.ResetKeys"  # noqa: S105
-# Failed sign-ins, in each web process: by address, and by address and account.
+# Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
+# anybody could lock it.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+# Days for which the audit log keeps sign-ins; the database deletes none younger than 30.
+LACE_SIGN_IN_LOG_DAYS = count("LACE_SIGN_IN_LOG_DAYS", default=365, least=30)
+# Second factors.
+MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": "labeling.people.forms.CodeForm",
+    "reauthenticate": "labeling.people.forms.CodeAgainForm",
+    "activate_totp": "labeling.people.forms.AppForm",
+    "add_webauthn": "labeling.people.forms.PasskeyForm",
+    "edit_webauthn": "labeling.people.forms.PasskeyNameForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_TOLERANCE = 1  # clocks of phones differ: the code before and the one after count, too
+# Single sign-on with OpenID Connect.
+LACE_SSO_ISSUER = env.str("LACE_SSO_ISSUER", default="").rstrip("/")
+LACE_SSO_NAME = env.str("LACE_SSO_NAME", default="Single sign-on")
+LACE_SSO_DOMAINS = domains("LACE_SSO_DOMAINS")
+LACE_SSO_ROLE = one_of("LACE_SSO_ROLE", "none", "rater", "author", "invited").replace("none", "")
+LACE_SSO_TRUST_EMAIL = switch("LACE_SSO_TRUST_EMAIL")
+SOCIALACCOUNT_ADAPTER = "labeling.people.services.sign_on.SignOnAdapter"
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
+SOCIALACCOUNT_PROVIDERS = sign_on_provider(LACE_SSO_ISSUER, LACE_SSO_NAME, loopback=LACE_LOOPBACK_ONLY)
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = time_zone()
@@ -236,46 +268,40 @@ USE_TZ = True
 STATIC_URL = "static/" if DEBUG else f"static/{static_mark()}/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-# The docs as pages (lace_site/docs.py): pages link to the chapter that explains them.
-DOCS_DIR = VAR_DIR / "docs"
-DOCS_DIR.mkdir(exist_ok=True)
-STATICFILES_DIRS = [("docs", DOCS_DIR)]
-STATICFILES_FINDERS = [
-    "lace_site.docs.DocsFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-]
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.AppDirectoriesFinder"]
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_AUTOREFRESH, WHITENOISE_ALLOW_ALL_ORIGINS = DEBUG, False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evaluation|labeling)/"
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": [SELF],
-        "script-src": [SELF],
-        "style-src": [SELF],
+        **{name: [SELF] for name in ("default-src", "script-src", "style-src", "form-action")},
+        **{name: [NONE] for name in ("object-src", "base-uri", "frame-ancestors")},
         "img-src": [SELF, "data:"],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
     },
 }
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# NB: cookies ignore ports: a second site on this machine would end the sessions of the first.
-SESSION_COOKIE_NAME = f"sessionid_{SITE_NAME}"
-CSRF_COOKIE_NAME = f"csrftoken_{SITE_NAME}"
+# NB: cookies ignore ports: a second site here would end the first one's sessions. With TLS no other host
+# of the domain can set them: browsers see to it by the beginning of the name.
+COOKIE_PREFIX = "__Host-" if switch("HTTPS") else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid_{SITE_NAME}"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken_{SITE_NAME}"
+MESSAGE_STORAGE = "lace_site.message_cookie.Messages"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+# A session ends after so long without a page, and at the latest 14 days after its sign-in.
+LACE_SESSION_IDLE_HOURS, SESSION_COOKIE_AGE = positive("LACE_SESSION_IDLE_HOURS", default=24), 14 * 24 * 3600
+# How many proxies, one behind another, add the client's address to X-Forwarded-For; HTTPS=on means one.
+LACE_TRUSTED_PROXIES = count("LACE_TRUSTED_PROXIES", default=int(switch("HTTPS")))
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
 if switch("HTTPS"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
-    ALLAUTH_TRUSTED_PROXY_COUNT = 1  # limits of sign-ins count the clients, not the proxy
 
 REST_FRAMEWORK = {
     # NB: the first one answers 401 for an invalid token.
@@ -296,6 +322,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Labels, verdicts and their alignment.",
     "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api",  # operations are grouped by what follows it
     # NB: its default allows everybody, and DRF views are not under LoginRequiredMiddleware.
     "SERVE_PERMISSIONS": ["labeling.people.api.permissions.UsesApi"],
     "POSTPROCESSING_HOOKS": [
@@ -308,6 +335,7 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "evaluation.models.runs.Run.State",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
         "IssueStateEnum": "alignment.models.issues.Issue.State",
+        "SplitByHandEnum": ["dev", "train"],
         "CertificateStateEnum": ["valid", "expired", "revoked"],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -353,8 +381,7 @@ CELERY_BEAT_SCHEDULER = "lace_site.clock:Clock"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A broker may be down for hours.
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True  # a broker may be down for hours
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Limits how long a hanging broker delays a request that enqueues a task.
 CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
@@ -364,6 +391,8 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
     # NB: the folder comes from the transport options only; the URL's path is ignored by kombu.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR), "polling_interval": 0.05}
+# Workers and scheduler touch it every few seconds, for probes of their container.
+LACE_ALIVE_FILE = env.str("LACE_ALIVE_FILE", default="")
 
 # The judge. With neither key nor base URL the embedded demonstration model answers.
 # Encrypt the keys of connected endpoints, the first one new ones; without any, a key in this file does.
@@ -371,8 +400,6 @@ LACE_ENDPOINT_KEYS = fernet_keys("LACE_ENDPOINT_KEYS")
 LACE_ENDPOINT_KEY_FILE = VAR_DIR / "keys" / "endpoints.key"
 # Private networks that the addresses of connected endpoints may lead to.
 LACE_ENDPOINT_NETWORKS = networks("LACE_ENDPOINT_NETWORKS")
-# Served to this machine alone: such endpoints may then be on this machine, too.
-LACE_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")
@@ -388,16 +415,14 @@ LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
 LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
-}
+# One JSON object a line, or text for people: on a terminal and with DEBUG.
+LOGGING = logging_config(
+    form=log_form(default="text" if DEBUG or sys.stderr.isatty() else "json"),
+    level=log_level(default="INFO" if DEBUG else "WARNING"),
+    debug=DEBUG,
+)
 
-# ---- rubric
-# What the judging side adds to a criterion; the labelling side, which knows no judge, calls it by name.
+# ---- rubric: what the judging side adds to a criterion; the labelling side knows no judge, so by name.
 CRITERION_JUDGING = {
     "articles": "evaluation.knowledge.queries.article_titles",
     "articles_of": "evaluation.knowledge.queries.articles_of",
@@ -437,16 +462,16 @@ SEARCH_PROVIDERS = {
     "sets": ("Chat sets", "labeling.sets.queries.set_hits"),
     "jobs": ("Labelling jobs", "labeling.jobs.queries.jobs.job_hits"),
     "raters": ("Raters", "labeling.jobs.queries.jobs.rater_hits"),
+    "help": ("Help", "lace_site.manual.queries.help_hits"),
 }
-# Where the inbox and password resets send e-mail, as EMAIL_URL (smtp+tls://user:password@host:587);
-# without it there is none.
+# Where e-mails go, as EMAIL_URL (smtp+tls://user:password@host:587); without it there are none.
 INBOX_MAIL = bool(env.str("EMAIL_URL", default=""))
 if INBOX_MAIL:
     vars().update(env.email_url("EMAIL_URL"))
 EMAIL_TIMEOUT = 10  # seconds; a server that stalls must not keep a worker
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="lace@localhost")
 # The address at which users open the workbench, for links in e-mails.
-SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
+SITE_URL = site_url(required=INBOX_MAIL and not LACE_LOOPBACK_ONLY)
 
 # ---- imports
 # What leads can bring in on a page, in the order of the page.

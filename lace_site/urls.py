@@ -7,6 +7,8 @@ from drf_spectacular.views import SpectacularAPIView
 from alignment.home import views as home
 from common.drafts.api import FormDraftApi
 from lace_site import health, views
+from lace_site.watch import metrics
+from lace_site.watch import views as watch
 
 handler500 = "lace_site.errors.server_error"
 
@@ -16,6 +18,8 @@ urlpatterns = [
     path("accounts/", include("labeling.people.urls")),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("status/", watch.status, name="status"),
     path("readyz", health.readyz, name="readyz"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", views.ApiDocs.as_view(url_name="schema"), name="api_docs"),
@@ -26,6 +30,7 @@ urlpatterns = [
     path("inbox/counts/", views.inbox_counts, name="inbox_counts"),
     path("", include("common.inbox.urls")),
     path("", include("common.search.urls")),
+    path("", include("lace_site.manual.urls")),
     path("", include("labeling.urls")),
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),

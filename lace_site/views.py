@@ -5,7 +5,7 @@ from typing import cast
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerSplitView
@@ -20,7 +20,8 @@ def inbox_counts(request: HttpRequest) -> HttpResponse:
     """Show how much is unread, and how many open disagreements are one's own: a fragment of every page."""
     user = cast(User, request.user)
     context = {"new": len(inbox_rows(user=user, unread=True)), "mine": own_disagreements(user=user)}
-    return render(request, "common/inbox/_counts.html", context)
+    # NB: without the request, which would compute the navigation again for two numbers.
+    return HttpResponse(render_to_string("common/inbox/_counts.html", context))
 
 
 @method_decorator(

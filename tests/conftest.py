@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import hypothesis
 import pytest
 from django.conf import settings
-from django.core.cache import cache, caches
+from django.core.cache import caches
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
+from common.memory import memory
 from labeling.models.people import Role, User
 from lace_site import celery_app
 from lace_site.health import STATUS_KEY
@@ -142,7 +143,11 @@ def module_rows(
     def make(build: Callable[[], Rows]) -> Rows:
         with django_db_blocker.unblock():
             assert not connection.in_atomic_block, "a test began before its rows: let it name their fixture"
-            rows = build()
+            try:
+                rows = build()
+            except BaseException:
+                django_db_setup.restore()  # or a rerun meets half of them, and says another error
+                raise
             states.enter_context(django_db_setup.saved())
         return rows
 
@@ -183,9 +188,9 @@ def nothing_remembered() -> None:
 
     No workers run beside the tests: pages do not say so, unless a test clears the cache.
     """
-    for memory in caches.all():
-        memory.clear()
-    cache.set(STATUS_KEY, (), None)
+    for name in ("process", "documents"):  # the shared one is in the database, which starts anew
+        caches[name].clear()
+    memory.set(STATUS_KEY, (), None)
 
 
 # ---------- groups ----------

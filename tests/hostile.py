@@ -14,6 +14,7 @@ from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.chats import Chat
 from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import AuditEvent
+from tests.factories.triggers import without_triggers
 
 _CODE = "alert(1)"
 # Elements that run code by themselves, or that load or cover something.
@@ -164,9 +165,11 @@ def poison() -> None:
     for app in _APPS:
         for model in apps.get_app_config(app).get_models():
             fields = [field for field in model._meta.concrete_fields if _is_foreign(model, field)]
-            for row in model._default_manager.all() if fields else ():
-                given = {field.name: _text(next(numbers), field.max_length) for field in fields}
-                model._default_manager.filter(pk=row.pk).update(**given)
+            rows: models.QuerySet[Any] = models.QuerySet(model)  # past managers that refuse changes
+            with without_triggers():
+                for row in rows.all() if fields else ():
+                    given = {field.name: _text(next(numbers), field.max_length) for field in fields}
+                    rows.filter(pk=row.pk).update(**given)
     _poison_json()
 
 
@@ -194,9 +197,10 @@ def _poison_json() -> None:
         for row in model._default_manager.exclude(evidence=[]):
             evidence = [part | ({"quote": WHOLE} if "quote" in part else {}) for part in row.evidence]
             model._default_manager.filter(pk=row.pk).update(evidence=evidence)
-    for event in AuditEvent.objects.all():
-        detail = dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
-        AuditEvent.objects.filter(pk=event.pk).update(detail=detail)
+    for event in AuditEvent.objects.all():  # stored ones do not change
+        event.pk, event.detail = None, dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
+        event._state.adding = True
+        event.save()
     for report in Report.objects.filter(body__has_key="pinned"):
         report.body |= {"set": PAYLOADS[0], "notices": PAYLOADS[:2]}
         for entry in report.body["pinned"]["criteria"]:

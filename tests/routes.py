@@ -44,11 +44,15 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_accounts import ROUTES_OF_ACCOUNTS
+from tests.routes_of_help import ROUTES_OF_HELP
 from tests.routes_of_production import ROUTES_OF_PRODUCTION
 from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,
+    **ROUTES_OF_ACCOUNTS,
+    **ROUTES_OF_HELP,
     **ROUTES_OF_PRODUCTION,
     # ---- site
     "home": (get(SIGNED_IN),),
@@ -218,6 +222,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:workspace_chats": (get(LEADS), post(LEADS, {"redact": ["email"], "regions": "GB"})),
     "labeling:workspace_chats_try": (post(LEADS, {"chat": "Customer: Hi"}, says=200),),
     "labeling:workspace_log": (get(LEADS),),
+    "labeling:workspace_log_file": (get(LEADS),),
     # ---- people
     "labeling:people": (get(LEADS), post(LEADS, {"role": "rater"}, says=200)),
     "labeling:person_new": (get(LEADS), post(LEADS, {"username": "zoe", "roles": "rater"}, says=200)),
@@ -227,6 +232,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:person_activate": (post(LEADS),),
     "labeling:group_new": (get(LEADS), post(LEADS, {"name": "Night shift"})),
     "labeling:group_delete": (post(LEADS),),
+    "labeling:invite_renew": (post(LEADS, says=200),),
     "labeling:invite_revoke": (post(LEADS),),
     "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
     "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),
@@ -247,7 +253,10 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:set_detail": LOOK,
     "labeling:set_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "labeling:set_kind": (get(LEADS), post(LEADS, {"kind": "curated"})),
-    "api_sets": (get(LEADS),),
+    "api_sets": (
+        get(LEADS),
+        post(LEADS, {"set": "calibration", "chats": ["CANARY-train"]}, says=200),
+    ),
     "api_set": (get(LEADS), Case(LEADS, "PATCH", {"kind": "curated"})),
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from tests.cases import AUTHORS, LEADS, LOOK, Case, get, post
+from tests.cases import AUTHORS, LEADS, LOOK, PEOPLE, Case, get, post
 
 SAMPLE_PLAN = {
     "name": "Nightly",
@@ -34,6 +34,9 @@ ISSUE = {"revision": 0, "state": "acknowledged", "owner": "", "name": "No status
 TO_SET = {"new_set": "Issue", "split": "dev", "chats": "5"}
 
 ROUTES_OF_PRODUCTION: dict[str, tuple[Case, ...]] = {
+    # ---- watching
+    "metrics": (get(PEOPLE, says=404),),  # for Prometheus, which has a token
+    "status": (get(LEADS),),
     # ---- topics of incoming chats
     "alignment:topic_prompt": (get(LEADS), post(LEADS, {"topics": "a: first\nb: second"})),
     "alignment:topic_prompt_panel": (get(LEADS),),

@@ -18,7 +18,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -29,7 +29,7 @@ from evaluation.models.runs import Run, Unit, WorkerLease
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.labels import Label
-from labeling.models.people import Role
+from labeling.models.people import AuditEvent, Role
 from labeling.models.rubric import Criterion
 from labeling.rating.services.leases import assignment_next
 from lace_site.backup.services import backup_create
@@ -139,6 +139,9 @@ def test_a_restored_workspace_goes_on_where_the_backup_was_made(
         assert (unit.state, unit.lease, unit.tries) == ("open", None, 0)
         assert restored["leases_freed"] == 1
         assert not WorkerLease.objects.exists()
+        assert restored["rows"]["labeling_auditevent"] == AuditEvent.objects.count() > 0
+        with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
+            cursor.execute("DELETE FROM labeling_auditevent")
 
 
 def test_a_backup_is_for_its_owner_alone_and_holds_no_secret(
@@ -363,3 +366,28 @@ def test_every_backup_under_write_load_is_sound_and_of_one_moment(tmp_path: Path
                 connection.close()
                 with closing(sqlite3.connect(place / "lace.sqlite3")) as copy:
                     assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+# ---------- a folder of backups ----------
+
+
+def test_a_folder_keeps_the_newest_backups_that_are_named_by_their_time(tmp_path: Path) -> None:
+    names = [f"lace-2026112{day}T031500Z.zip" for day in range(1, 5)]
+    (folder := tmp_path / "backups").mkdir()
+    for name in (*names, "lace-before-the-move.zip"):
+        (folder / name).touch()
+    made = Path(run("backup", folder, "--keep", "3").document["file"])
+    assert made.parent == folder and made.stat().st_size > 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *names[2:],
+        made.name,
+        "lace-before-the-move.zip",
+    ]
+
+
+@pytest.mark.parametrize(("place", "keep"), [("new.zip", "3"), ("", "0")], ids=["a file", "none"])
+def test_backups_are_only_deleted_from_a_folder_and_never_all(tmp_path: Path, place: str, keep: str) -> None:
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    assert "--keep" in refused("backup", folder / place, "--keep", keep)
+    assert list(folder.iterdir()) == []

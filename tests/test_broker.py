@@ -240,6 +240,8 @@ def test_the_clock_says_once_a_minute_that_nothing_can_be_enqueued(
 ) -> None:
     monkeypatch.setattr(celery_app.conf, "broker_url", "filesystem://")
     monkeypatch.setattr(celery_app.conf, "broker_transport_options", {"folder": str(tmp_path / "broker")})
+    # NB: another test may have opened one, to another broker.
+    monkeypatch.setattr(celery_app.amqp, "_producer_pool", None)
     (tmp_path / "broker").write_text("", encoding="utf-8")
     clock = Clock(celery_app, lazy=True)
     entry = ScheduleEntry("sweep", "alignment.tasks.sweep", schedule=5.0, app=celery_app)

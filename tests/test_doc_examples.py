@@ -1,67 +1,63 @@
 """Every example in the docs is run, in its order and as it stands; those that can't be have a reason here."""
 
+import base64
 import json
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import LazySettings
 from django.conf import settings as project
 from django.test import Client
 from django.urls import resolve
 
+from alignment.certificates.core.signatures import sign
+from evaluation.gateway.prices import read_prices
 from evaluation.models.runs import Run
+from evaluation.webhooks.core import signed_headers
+from labeling.models.chats import Chat
 from labeling.models.labels import Label
 from labeling.models.people import Role
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
+from tests.factories.doc_pages import DOCS, FENCE, blocks
+from tests.factories.rows import make_user
 from tests.files import run
 from tests.world import World, make_world, rolled_back
 
-DOCS: Path = project.BASE_DIR / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), project.BASE_DIR / "README.md"])
-FENCE = re.compile(r"(?ms)^( *)```(\w*)\n(.*?)^\1```$")
 
 # Blocks that nothing here runs, by page: how many, and why.
 NOT_RUN = {
+    "agents.md": (2, "an installation; tests/alignment/agents start the server with this configuration"),
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
-    "architecture.md": (2, "drawings"),
     "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
+    "client.md": (8, "tests/client/test_client_docs.py executes them against a server"),
+    "deploy.md": (4, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
     "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
     "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),
     "get-started.md": (4, "make and evaluate: tests/test_journey.py"),
     "judging.md": (1, "what a model answers: tests/evaluation/engines"),
     "label.md": (1, "tests/labeling/sets/test_set_kinds.py"),
-    "production.md": (8, "a download; tests of ingest, webhooks, experiments: the same calls and signature"),
-    "review-alignment.md": (1, "tests/alignment/certificates verify a signature by the same calls"),
-    "run-it.md": (2, "prices: as in files.md; processes: tests/test_serve.py"),
+    "load.md": (1, "benchmarks of hours; the commands are the names of modules in bench/"),
+    "production.md": (5, "a download; tests of ingest, webhooks and experiments make the same calls"),
+    "run-it.md": (1, "processes: tests/test_serve.py"),
+    "tutorial.md": (9, "the demo's own runs and tests; every command has tests of its own"),
+    "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: the heading above it, its language, its text."""
-
-    heading: str
-    language: str
-    text: str
-
-
-def blocks(page: Path) -> list[Block]:
-    text, found = page.read_text(encoding="utf-8"), []
-    for match in FENCE.finditer(text):
-        headings = re.findall(r"(?m)^#+ (.+)$", FENCE.sub("", text[: match.start()]))
-        found.append(Block(headings[-1] if headings else "", match[2], match[3]))
-    return found
 
 
 RUN_HERE = {
     "files.md": len(blocks(DOCS / "reference" / "files.md")),
     "api.md": len(blocks(DOCS / "reference" / "api.md")),
     "get-started.md": 4,  # three files and their import
+    "production.md": 3,  # chats, topic rules, a signature
+    "review-alignment.md": 1,
+    "run-it.md": 1,  # prices
 }
 
 
@@ -202,3 +198,53 @@ def answered(line: str, world: World, secret: str) -> int:
     text = json.dumps(body) if body else ""
     full = f"{path}?{query}" if query else path
     return int(client.generic(method, full, text, content_type="application/json").status_code)
+
+
+def the_block(page: str, language: str, heading: str) -> str:
+    """The text of the first block in a language below a heading."""
+    return next(
+        block.text for block in blocks(DOCS / page) if (block.language, block.heading) == (language, heading)
+    )
+
+
+@pytest.mark.django_db
+def test_chats_and_topic_rules_are_taken_as_the_docs_send_them() -> None:
+    lead = make_user("lead", Role.LEAD)
+    secret = token_create(user=lead, name="docs", scopes=["send_chats", "manage_labeling"], days=1).secret
+    client = Client(headers={"Authorization": f"Token {secret}"})
+    rules = json.loads(the_block("production.md", "json", "Incoming chats"))
+    changed = client.patch("/api/incoming/", {"topic_rules": rules}, content_type="application/json")
+    assert (changed.status_code, len(changed.json()["topic_rules"])) == (200, 2)
+    chats = json.loads(the_block("production.md", "json", "Send chats"))
+    assert client.post("/api/chats/", chats, content_type="application/json").json()["errors"] == []
+    assert Chat.objects.get().external_id == "c-1"
+
+
+# ---------- programs ----------
+
+
+def test_a_receiver_knows_a_genuine_webhook() -> None:
+    names: dict[str, Any] = {}
+    exec(the_block("production.md", "python", "Check a signature"), names)  # noqa: S102
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    headers = signed_headers([secret], event_id="e", timestamp=1, body=b"{}")
+    assert names["is_genuine"](secret, headers, b"{}")
+    assert not names["is_genuine"](secret, headers, b"{ }")
+
+
+def test_a_certificate_is_verified_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    key, body = Ed25519PrivateKey.generate(), {"judge": "direct", "topics": ["Rückgabe"]}
+    Path("certificate.json").write_text(json.dumps({"body": body, "signature": sign(body, key)}))
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    (program,) = [block.text for block in blocks(DOCS / "review-alignment.md") if block.language == "python"]
+    program = program.replace("json.load(open(", "json.loads(Path(").replace(
+        '.json"))', '.json").read_text())'
+    )
+    exec(re.sub('public = ".*"', f'public = "{public}"', program), {"Path": Path})  # noqa: S102
+
+
+def test_the_price_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(the_block("run-it.md", "json", "Costs and budgets"), encoding="utf-8")
+    assert list(read_prices(path)) == ["my-model"]

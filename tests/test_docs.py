@@ -1,63 +1,119 @@
-"""The docs as pages: rendered once, linked from each other and from the pages of the product."""
+"""The docs at /help/: linked from each other and from the pages of the product, and found by the search."""
 
 import re
 from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.staticfiles import finders
+from django.contrib.auth.models import AnonymousUser
 from django.template import Context, Template
-from pytest_django import Settings
+from django.test import Client
 
-from lace_site.docs import DocsFinder, render_docs
+from common.search.registry import Query
+from labeling.models.people import Role
+from labeling.people.services.tokens import token_create
+from lace_site.manual.core import Chapter, chapters, page_html, read_index
+from lace_site.manual.queries import help_hits, sections
 from tests.factories.doc_pages import headings
+from tests.factories.rows import make_user
 
 DOCS: Path = settings.BASE_DIR / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *settings.BASE_DIR.glob("*.md")])
 TAG = re.compile(r"""\{%\s*learn_more\s+['"]([^'"]+)['"](?:\s+['"]([^'"]+)['"])?""")
 
 
-def test_a_page_is_rendered_once_and_again_when_it_changes(tmp_path: Path) -> None:
-    page, html = tmp_path / "docs" / "page.md", tmp_path / "html" / "page.html"
-    page.parent.mkdir()
-    text = "# Title\n\nSee [files](reference/files.md#labels) and [how to contribute](../CONTRIBUTING.md).\n"
-    page.write_text(text, encoding="utf-8")
-    assert render_docs(page.parent, html.parent) == [html]
-    assert render_docs(page.parent, html.parent) == []
-    assert '<h1 id="title">Title</h1>' in html.read_text()
-    assert '<a href="reference/files.html#labels">files</a> and how to contribute.' in html.read_text()
-    page.write_text("# Other\n", encoding="utf-8")
-    assert render_docs(page.parent, html.parent) == [html]
+def html_of(folder: Path, text: str, place: str = "page.md") -> str:
+    path = folder / Path(place).name
+    path.write_text(text, encoding="utf-8")
+    return page_html(path, place, 0)[1]
 
 
-def test_whoever_lists_the_pages_meanwhile_finds_whole_ones_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pages, served, seen = tmp_path / "docs", tmp_path / "served" / "html", []
-    pages.mkdir()
-
-    def rendered(text: str, *, depth: int) -> str:
-        seen.append([path.name for path in served.rglob("*")])
-        return text
-
-    monkeypatch.setattr("lace_site.docs.docs_page", rendered)
-    for name in ("a", "b"):
-        (pages / f"{name}.md").write_text(name, encoding="utf-8")
-    render_docs(pages, served)
-    assert seen == [[], ["a.html"]]
+# ---------- pages ----------
 
 
-def test_pages_are_rendered_when_static_files_are_looked_up(tmp_path: Path, settings: Settings) -> None:
-    settings.DOCS_DIR = tmp_path
-    settings.STATICFILES_DIRS = [("docs", tmp_path)]
-    finder = DocsFinder()
-    assert list(tmp_path.iterdir()) == []
-    assert finder.find("docs/review-alignment.html")
-    assert "review-alignment.html" in {path for path, _ in finder.list([])}
+def test_links_between_pages_lead_to_pages_and_those_out_of_the_docs_are_text(tmp_path: Path) -> None:
+    text = "# Title\n\nSee [files](files.md#labels), [all](../README.md) and [how](../../CONTRIBUTING.md).\n"
+    html = html_of(tmp_path, text, "reference/page.md")
+    assert '<h1 id="title">Title</h1>' in html
+    assert 'See <a href="files#labels">files</a>, <a href="../README">all</a> and how.' in html
 
 
-def test_the_docs_are_served_without_sign_in() -> None:
-    assert finders.find("docs/review-alignment.html")
+def test_a_changed_page_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    for changed, title in enumerate(("Old", "New")):
+        path.write_text(f"# {title}\n", encoding="utf-8")
+        assert page_html(path, "page.md", changed)[0] == title
+
+
+def test_comments_of_the_source_are_not_shown(tmp_path: Path) -> None:
+    assert html_of(tmp_path, "# Title\n\n<!-- made by: options -->\nText.\n").endswith("<p>Text.</p>\n")
+
+
+@pytest.mark.django_db
+def test_help_is_for_people_who_signed_in() -> None:
+    client = Client()
+    assert client.get("/help/label").headers["Location"] == "/accounts/login/?next=/help/label"
+    client.force_login(make_user("rater", Role.RATER))
+    assert '<h1 id="label-chats">Label chats</h1>' in client.get("/help/label").content.decode()
+    assert client.get("/help/images/rate.png").headers["Content-Type"] == "image/png"
+    assert {client.get(f"/help/{name}").status_code for name in ("../manage", "images/x.png", "x.md")} == {
+        404
+    }
+
+
+@pytest.mark.django_db
+def test_earlier_addresses_lead_to_help() -> None:
+    client = Client()
+    client.force_login(make_user("rater", Role.RATER))
+    moved = client.get("/static/0123456789ab/docs/understand/gate.html")
+    assert (moved.status_code, moved.headers["Location"]) == (301, "/help/understand/gate")
+    assert client.get("/static/0123456789ab/docs/nothing.html").status_code == 404
+
+
+@pytest.mark.django_db
+def test_an_agent_reads_index_and_pages_as_text_with_a_token() -> None:
+    author = make_user("ann", Role.AUTHOR)
+    secret = token_create(user=author, name="agent", scopes=["edit_prompts"], days=1).secret
+    agent = Client(headers={"Authorization": f"Token {secret}"})
+    index = agent.get("/help/llms.txt")
+    assert (index.status_code, index.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    name = re.findall(r"\]\((write-prompts\.md)\)", index.content.decode())[0]
+    assert agent.get(f"/help/{name}").content == (DOCS / name).read_bytes()
+    assert Client().get("/help/llms.txt").status_code == 403
+
+
+# ---------- index and search ----------
+
+
+def test_every_page_is_listed_once_in_the_index() -> None:
+    listed = [page.path for one in read_index((DOCS / "README.md").read_text("utf-8")) for page in one.pages]
+    files = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    decisions = {path for path in files if path.startswith("adr/0")}
+    outside = {f"../{path.name}" for path in settings.BASE_DIR.glob("*.md")}
+    assert sorted(listed) == sorted((files | outside) - decisions - {"README.md"})
+
+
+def test_a_workbench_lists_the_pages_that_it_has() -> None:
+    assert all((DOCS / page.path).exists() and page.is_inside for one in sections() for page in one.pages)
+
+
+def test_a_chapter_is_plain_text_and_a_comment_in_a_command_is_no_heading(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    text = "# Title\n\nFirst [word](x.md).\n\n## `Part`\n\n```sh\n# a comment\nls\n```\n"
+    path.write_text(text, encoding="utf-8")
+    first, second = chapters(path, "page", 0)
+    assert first == Chapter("page", "Title", "Title", "", "First word.")
+    assert (second.heading, second.anchor, second.text) == ("Part", "part", "sh a comment ls")
+
+
+def test_the_search_finds_chapters_those_with_the_words_in_their_heading_first() -> None:
+    hits = help_hits(Query.of("second factor"), AnonymousUser(), 10)  # type: ignore[arg-type]
+    assert (hits[0].label, hits[0].url) == ("Accounts: Second factor", "/help/accounts#second-factor")
+    assert len(hits) > 1
+    assert help_hits(Query.of("no-such-word"), AnonymousUser(), 10) == []  # type: ignore[arg-type]
+
+
+# ---------- links ----------
 
 
 @pytest.mark.parametrize("doc", PAGES, ids=lambda path: path.stem)
@@ -82,6 +138,4 @@ def test_every_learn_more_leads_to_a_heading() -> None:
 def test_learn_more_is_a_link_to_the_chapter() -> None:
     source = "{% load display %}{% learn_more 'understand/statistics' 'pass-rates' %}"
     html = Template(source).render(Context())
-    assert re.fullmatch(
-        r'<a href="/static/\w+/docs/understand/statistics.html#pass-rates">Learn more</a>', html
-    )
+    assert html == '<a href="/help/understand/statistics#pass-rates">Learn more</a>'

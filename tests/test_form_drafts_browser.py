@@ -163,7 +163,7 @@ def test_a_form_sent_after_the_session_ended_is_sent_once_after_the_sign_in(
     lead.get_by_role("button", name="Save").click()
     lead.get_by_label("User name or e-mail").fill("ines")
     lead.get_by_label("Password").fill("a long password")
-    lead.get_by_role("button", name="Sign in").click()
+    lead.get_by_role("button", name="Sign in", exact=True).click()
     expect(lead.get_by_text(CANARY)).to_be_visible()
     assert RubricGuideline.objects.latest("pk").text == CANARY
     assert RubricGuideline.objects.filter(text=CANARY).count() == 1

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from common.memory import memory as cache
 from evaluation.models.runs import WorkerHeartbeat
 from evaluation.runs.worker.heartbeats import heartbeat
 from labeling.models.people import User
@@ -80,7 +81,7 @@ def test_leads_get_every_part(lead: Client) -> None:
     assert (code, body["status"]) == (200, "ok")
     parts = [*(["disk"] if connection.vendor == "sqlite" else []), "broker"]
     parts += [f"{what} {queue}" for what in ("queue", "worker") for queue in QUEUES]
-    assert list(body["parts"]) == ["database", *parts]
+    assert list(body["parts"]) == ["database", "migrations", *parts]
 
 
 def test_a_token_gets_the_parts_only_with_the_right(client: Client, lead_user: User) -> None:
@@ -115,6 +116,15 @@ def test_a_database_that_cannot_be_written_is_unready(lead: Client) -> None:
             cursor.execute("PRAGMA query_only = OFF")
     assert (code, state) == (503, "unready")
     assert text.startswith("The database cannot be written: ")
+
+
+def test_tables_of_an_older_version_are_degraded(lead: Client) -> None:
+    rows = MigrationRecorder(connection).migration_qs.filter(app="evaluation")
+    newest = rows.order_by("-name").first()
+    assert newest is not None
+    rows.filter(name=newest.name).delete()
+    text = "Tables of an older version (evaluation): run manage.py migrate"
+    assert part(lead, "migrations") == (200, "degraded", text)
 
 
 @SQLITE

@@ -3,12 +3,21 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
 from playwright.sync_api import Browser, Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from alignment.models.experiments import Experiment
+from labeling.models.people import User
 from tests.factories.rating_screen import sign_in
 from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
 from tests.routes import ROUTES, address, read_whole, url_of
@@ -60,6 +69,14 @@ FILTERS = (
     "page",
     "against",
     "q",
+)
+
+
+# Pages of accounts that lead elsewhere unless the password has just been entered.
+WITHOUT_FACTOR = ("mfa_activate_totp", "account_reauthenticate", "account_change_password")
+WITH_FACTORS = (
+    *("mfa_index", "mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_generate_recovery_codes"),
+    *("mfa_remove_webauthn", "account_change_password"),
 )
 
 
@@ -123,6 +140,55 @@ def test_nor_in_what_is_shown_on_demand(browser: Browser, live_server: LiveServe
 
 
 @pytest.mark.heavy
+def test_nor_on_the_pages_of_factors_and_sessions(
+    browser: Browser, live_server: LiveServer, world: World
+) -> None:
+    """They open to whoever has just signed in; names of passkeys and browsers' descriptions are foreign."""
+    for person, routes in (("author", WITHOUT_FACTOR), ("lead", WITH_FACTORS)):
+        user = User.objects.get(pk=world.users[person].pk)
+        session = signed_in(user)
+        passkey = factors(user) if person == "lead" else 0
+        with watched(browser, live_server, world, person) as (page, said):
+            page.context.add_cookies([session | {"url": live_server.url}])
+            for name in routes:
+                path = reverse(name, args=[passkey] if name == "mfa_remove_webauthn" else [])
+                page.goto(live_server.url + path)
+                if "?next=" in page.url:
+                    page.locator("main [name=password]").fill("correct horse battery")
+                    page.locator("main [name=password]").press("Enter")
+                    page.wait_for_url(f"**{path}")
+                said += faults(page, name)
+            assert person != "lead" or "<script>" in shown_on(page, live_server)
+        # The code that an app scans is an image of ours, within the page.
+        found = [one for one in said if '<img class="qr" src="data:image/svg+xml;base64,' not in one]
+        assert not found, "\n".join(found)
+
+
+def signed_in(user: User) -> Any:
+    """The cookie of a session that has just begun, in a browser with a hostile description."""
+    client = Client(headers={"User-Agent": PAYLOADS[0]})
+    user.set_password("correct horse battery")
+    user.save()
+    client.post("/accounts/login/", {"login": user.username, "password": "correct horse battery"})
+    UserSession.objects.filter(user=user).update(user_agent=PAYLOADS[0])
+    name = settings.SESSION_COOKIE_NAME
+    return {"name": name, "value": client.cookies[name].value}
+
+
+def factors(user: User) -> int:
+    """Give the account every factor; the id of a passkey whose name is hostile."""
+    TOTP.activate(user, "JBSWY3DPEHPK3PXP")
+    RecoveryCodes.activate(user)
+    data = {"name": f"\u200b{WHOLE}", "credential": {}}
+    return int(Authenticator.objects.create(user=user, type="webauthn", data=data).pk)
+
+
+def shown_on(page: Page, live_server: LiveServer) -> str:
+    page.goto(f"{live_server.url}/accounts/")
+    return page.locator("main").inner_text()
+
+
+@pytest.mark.heavy
 def test_nor_is_what_an_address_asks_for(world: World) -> None:
     lead, payload = world.client("lead"), "\"'><img src=x onerror=alert(1)>"
     for name, path in addresses(world, "lead"):
@@ -142,15 +208,17 @@ def pages(world: World, person: str) -> Iterator[tuple[str, str]]:
             yield name, path
 
 
-# The API's guide shows nobody's texts; a link to reset a password ends with the e-mail address it was for.
-LEFT_OUT = ("api_docs", "account_reset_password_from_key")
+# The API's guide and the docs show nobody's texts; a link to reset a password ends with the e-mail address it
+# was for.
+LEFT_OUT = ("api_docs", "help_moved", "account_reset_password_from_key")
 
 
 def addresses(world: World, person: str) -> Iterator[tuple[str, str]]:
     """What this person may read."""
     for name, cases in ROUTES.items():
         for case in cases:
-            if case.method == "GET" and person in case.may and name not in LEFT_OUT:
+            readable = case.method == "GET" and person in case.may and case.says != 404
+            if readable and name not in LEFT_OUT:
                 yield name, address(name, case, world.args)
 
 

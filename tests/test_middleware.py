@@ -16,7 +16,9 @@ def test_a_nul_in_the_address_is_not_found(client: Client, lead_user: User, addr
     client.force_login(lead_user)
     answer = client.get(address)
     assert answer.status_code == 404
-    assert answer["Content-Type"] == ("application/json" if address.startswith("/api/") else "text/plain")
+    assert answer["Content-Type"] == (
+        "application/json" if address.startswith("/api/") else "text/plain; charset=utf-8"
+    )
 
 
 def test_a_host_that_is_not_ours_is_refused_and_no_fault(client: Client, settings: Settings) -> None:

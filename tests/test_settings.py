@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.signals import connection_created
 from django.test import RequestFactory
 
+from lace_site.environment import domains, sign_on_provider
 from lace_site.settings import VAR_DIR, site_name
 from lace_site.wsgi import application
 
@@ -41,6 +43,10 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ("LACE_TOKENS_PER_MINUTE", "-5"),
         ("TIME_ZONE", "Nowhere/Land"),
         ("DEBUG", "maybe"),
+        ("LACE_SSO_ROLE", "lead"),
+        ("LACE_TRUSTED_PROXIES", "-1"),
+        ("LACE_SIGN_IN_LOG_DAYS", "29"),
+        ("SITE_URL", "lace.example.org"),
         ("DATABASE_URL", "mysql://localhost/x"),
     ],
 )
@@ -50,6 +56,26 @@ def test_a_nonsense_setting_stops_the_start_with_its_name(name: str, value: str)
     assert done.stderr.startswith("error: ")
     assert name in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("issuer", "says"),
+    [
+        ("http://sso.example.org", "must start with https://"),
+        ("ftp://127.0.0.1", "must start with https://"),
+        ("https://sso.example.org", "needs LACE_SSO_CLIENT_ID and LACE_SSO_CLIENT_SECRET"),
+    ],
+)
+def test_a_provider_of_single_sign_on_is_set_whole_and_safe(issuer: str, says: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=says):
+        sign_on_provider(issuer, "Acme", loopback=issuer.startswith("ftp"))
+
+
+@pytest.mark.parametrize("value", ["mara@example.org", "localhost"])
+def test_domains_of_single_sign_on_are_domains(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("LACE_SSO_DOMAINS", f"example.org,{value}")
+    with pytest.raises(ImproperlyConfigured, match=f"LACE_SSO_DOMAINS lists no domain: '{value}'"):
+        domains("LACE_SSO_DOMAINS")
 
 
 @pytest.mark.parametrize(

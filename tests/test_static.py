@@ -6,7 +6,7 @@ import pytest
 from django.templatetags.static import static
 from django.test import Client
 
-from lace_site import settings
+from lace_site import environment
 
 
 def kept(client: Client, name: str) -> str:
@@ -24,10 +24,10 @@ def test_our_files_are_kept_for_good_and_others_are_not(client: Client) -> None:
 def test_the_address_is_another_one_once_any_file_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "BASE_DIR", tmp_path)
+    monkeypatch.setattr(environment, "BASE_DIR", tmp_path)
     script = tmp_path / "labeling" / "static" / "labeling" / "rate.js"
     script.parent.mkdir(parents=True)
     script.write_text("one", encoding="utf-8")
-    before = settings.static_mark()
+    before = environment.static_mark()
     script.write_text("two", encoding="utf-8")
-    assert settings.static_mark() != before
+    assert environment.static_mark() != before

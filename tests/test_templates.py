@@ -66,5 +66,5 @@ def test_an_account_without_a_role_is_told_whom_to_ask() -> None:
 def test_every_page_at_the_top_is_tried_here() -> None:
     tried = {f"{kind}.html" for kind in ERRORS} | {"403_csrf.html", "no_role.html"}
     tried |= {"503.html", "429.html"}  # tests/test_database_down.py, labeling/people/test_sign_in.py
-    frames = {"base.html", "docs.html"}  # behind every other page, and behind the documentation
+    frames = {"base.html"}  # behind every other page
     assert {one.name for one in TEMPLATES.glob("*.html")} == tried | frames

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -35,14 +34,13 @@ from labeling.models.labels import (
     LabelRevision,
     RaterNote,
 )
-from labeling.models.people import ApiToken, AuditEvent, Invitation, Rater, Role, User, Workspace
+from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.models.rubric import Dimension
 from labeling.people.services.audit import audit
-from labeling.people.services.invitations import digest
-from labeling.people.services.sign_in import reset_path
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.services.guidelines import guideline_write
+from tests.factories.accounts import stored_people, stored_session
 from tests.factories.alerts import stored_alert
 from tests.factories.archives import stored_archive
 from tests.factories.certificates import stored_certificate
@@ -200,8 +198,7 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "rubric_id": desk.rubric.pk,
         **_dimensions(desk),
         "criterion_id": desk.criteria[0].pk,
-        "chat_id": chat.pk,
-        "chat_number": chat.pk,
+        **dict.fromkeys(("chat_id", "chat_number"), chat.pk),
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
         "model_id": EndpointModel.objects.get().pk,
         "endpoint_id": ConnectedEndpoint.objects.get().pk,
@@ -212,7 +209,8 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, Any]:
         "decision": Adjudication.objects.get(chat=chat).pk,
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
-        **_people(lead),
+        **stored_people(lead, CANARY),
+        "session_id": stored_session(users["rater"], CANARY),
     }
 
 
@@ -222,24 +220,6 @@ def _notes(desk: Desk, chat: Chat) -> dict[str, Any]:
         "note_id": notes.get(chat=chat, criterion=None).pk,
         "unclear_note": notes.get(chat=chat, kind="unclear").pk,
         "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
-    }
-
-
-def _people(lead: User) -> dict[str, Any]:
-    """Somebody who has not signed in yet, with the links that lead there; a group without members."""
-    person, secret = make_user(f"{CANARY}-person", Role.AUTHOR), f"{CANARY}-secret"
-    until = timezone.now() + timedelta(days=1)
-    invitation = Invitation.objects.create(
-        role=Role.RATER, digest=digest(secret), created_by=lead, expires_at=until
-    )
-    uidb36, key = reset_path(person).split("/")[-3:-1]
-    return {
-        "person_id": person.pk,
-        "uidb36": uidb36,
-        "reset_key": key,
-        "token": secret,
-        "invitation_id": invitation.pk,
-        "group_id": Group.objects.create(name=f"{CANARY}-shift").pk,
     }
 
 

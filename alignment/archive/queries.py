@@ -160,11 +160,14 @@ _NEWS = "news for accounts that cannot sign in there yet"
 _IMPORTED = "files of imports stay here; what they brought goes along"
 _SENT = "requests to this installation's receivers; those of another one subscribe there"
 _CACHE = "computed or asked again when it is needed"
+_WATCH = "counts what happened at this installation"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
     "labeling.Invitation": _RIGHTS,
     "account.EmailAddress": "addresses stand with their accounts",
     "account.EmailConfirmation": _PRIVATE,
+    "evaluation.CallCount": _WATCH,
+    "evaluation.WorkCounter": _WATCH,
     "labeling.DataImport": _IMPORTED,
     "labeling.ImportedRow": _IMPORTED,
     "evaluation.ConnectedEndpoint": _PRIVATE,
@@ -184,6 +187,12 @@ LEFT_OUT: Mapping[str, str] = {
     "auth.Permission": "made by each installation",
     "contenttypes.ContentType": "made by each installation",
     "sessions.Session": _PRIVATE,
+    "usersessions.UserSession": _PRIVATE,
+    "mfa.Authenticator": _PRIVATE,
+    "socialaccount.SocialAccount": _PRIVATE,
+    "socialaccount.SocialToken": _PRIVATE,
+    "socialaccount.SocialApp": "single sign-on is set by each installation's environment",
+    "common.CacheEntry": "counts of failed sign-ins of this installation",
     "admin.LogEntry": "the log of Django's own pages",
     "common.FormDraft": _UNSAVED,
     "evaluation.PromptDraft": _UNSAVED,
@@ -244,13 +253,13 @@ class _Counter:
 def _rows(table: Table) -> Iterator[Row]:
     fields = table.fields
     for values in table.query().order_by("pk").values_list(*fields).iterator(ROWS_AT_ONCE):
-        row = {name: _plain(value) for name, value in zip(fields, values, strict=True)}
+        row = {name: plain_value(value) for name, value in zip(fields, values, strict=True)}
         if table.change:
             table.change(row)
         yield row
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value of a column as JSON: times in ISO 8601, UTC; bytes in base64."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()

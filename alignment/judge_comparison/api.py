@@ -1,6 +1,6 @@
 """API of the engine league: the document, and its figures as a table."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -17,7 +17,9 @@ from alignment.judge_comparison.queries.run_selection import league_choice
 from common.api import INVALID, NO_ACCESS, ApiView, DownloadView, QueryInput, choice_parameter
 from common.downloads import table_file
 from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge
+from labeling.people.services.audit import audit
 
 
 class LeagueQuery(QueryInput):
@@ -65,7 +67,10 @@ class SetLeagueTable(DownloadView):
     )
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """One figure per row; cells never start a formula."""
-        return table_file(league_rows(_document(request, set_id)), HEAD, name=f"league-{set_id}.csv")
+        rows = league_rows(_document(request, set_id))
+        chat_set = ChatSet.objects.get(pk=set_id)
+        audit(actor=cast(User, request.user), verb="comparison exported", obj=chat_set, format="csv")
+        return table_file(rows, HEAD, name=f"league-{set_id}.csv")
 
 
 def _document(request: Request, set_id: int) -> dict[str, Any]:

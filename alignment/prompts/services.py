@@ -33,12 +33,13 @@ def draft_write(
     panes: Mapping[str, str] | None = None,
     lines: Sequence[Line] | None = None,
     check: bool = True,
+    origin: str | None = None,
 ) -> PromptDraft:
     """Store the author's draft: the whole text, its sections, or (without both) only the examples.
 
     An omitted part keeps its value in the draft, or in `base` if there is none. `check=False` accepts
-    examples that were there before. Raises StaleDraft, FieldProblem for an invalid text or section,
-    PromptRefused for an invalid example.
+    examples that were there before. Without `origin` the draft keeps its own. Raises StaleDraft, FieldProblem
+    for an invalid text or section, PromptRefused for an invalid example.
     """
     stored = working_prompt(criterion=criterion, author=author, base=base)
     if panes is not None:
@@ -63,6 +64,7 @@ def draft_write(
         text=stored.text if text is None else text,
         examples=stored.examples if lines is None else lines,
         revision=revision,
+        origin=origin,
     )
 
 

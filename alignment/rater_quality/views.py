@@ -1,6 +1,6 @@
 """Label quality, for leads: raters, pairs, disagreements by criterion, and the team page."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,7 +19,9 @@ from common.downloads import table_file
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.jobs.queries.jobs import job_list, job_rows
 from labeling.models.labels import LabelingJob
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 from labeling.sets.queries import demo_notices, set_rows
 
 RATERS_A_PAGE = 50
@@ -126,6 +128,8 @@ def raters_csv(request: HttpRequest, set_id: int | None = None, job_id: int | No
     scope = scope_or_404(request, set_id, job_id)
     labels = scope_labels(scope)
     rows = csv_rows(rater_rows(scope, labels, people_of(scope, labels)))
+    about = scope.job or scope.chat_set
+    audit(actor=cast(User, request.user), verb="raters exported", obj=about, format="csv")
     return table_file(rows, HEAD, name="raters.csv")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -24,17 +24,17 @@ from common.access import found_or_404
 from common.api import NO_ACCESS, PROBLEMS, ApiView, DownloadView
 from common.downloads import table_file
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge
-
-REPORT_SCHEMA = extend_schema(
-    responses={
-        200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`"),
-        **PROBLEMS,
-    },
-)
-
+from labeling.people.services.audit import audit
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def report_schema(operation: str) -> Callable[[F], F]:
+    """Return the schema of a request that reads a report."""
+    document = OpenApiResponse(OpenApiTypes.OBJECT, description="The document of `alignment_report --json`")
+    return extend_schema(operation_id=operation, responses={200: document, **PROBLEMS})
 
 
 def share_schema(operation: str) -> Callable[[F], F]:
@@ -56,7 +56,7 @@ class RunReport(ReportView):
 
     permission_classes = [SeesJudge]
 
-    @REPORT_SCHEMA
+    @report_schema("run_report")
     def get(self, request: Request, run_id: int) -> Response:
         """Agreement of a run's judge with the raters, by criterion."""
         run = self.run(run_id)
@@ -74,7 +74,7 @@ class SetReport(ReportView):
 
     permission_classes = [SeesJudge]
 
-    @REPORT_SCHEMA
+    @report_schema("set_report")
     def get(self, request: Request, set_id: int) -> Response:
         """Agreement between the raters of a chat set, by criterion."""
         return _report(self.scope(get_object_or_404(ChatSet, pk=set_id), None), request)
@@ -114,6 +114,7 @@ class StoredReportTable(DownloadView):
     def get(self, request: Request, report_id: int) -> HttpResponse:
         """One row per criterion, dimension and tier, and one for all; cells never start a formula."""
         row = found_or_404(readable_report(report_id, user=request.user))
+        audit(actor=cast(User, request.user), verb="report exported", obj=row, format="csv")
         return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 

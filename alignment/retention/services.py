@@ -15,24 +15,24 @@ from alignment.issues.worker.retention import embedded_texts_delete, issue_texts
 from alignment.models.archives import WorkspaceArchive
 from alignment.models.misalignments import Misalignment, TriageChange
 from alignment.models.suggestions import Suggestion
-from alignment.models.topic_prompt import TopicAnswer
+from alignment.retention.queries import calls_about, imports_of, units_at_work
 from common.models import Comment
 from evaluation.core.hashing import text_hash
 from evaluation.models.outbox import Delivery
 from evaluation.models.prompts import FewShotExample
-from evaluation.models.runs import UNITS_LEFT, ModelCall, Run, TextBlock, Unit, UnitCall, Verdict
+from evaluation.models.runs import UNITS_LEFT, ModelCall, Run, TextBlock, Unit, Verdict
 from labeling.ingest.core.retention import ChatAge, RetentionPlan, TextCopy, retention_plan
 from labeling.ingest.queries import EXEMPT, chats_due, is_exempt
 from labeling.ingest.services.chats import import_texts_delete
 from labeling.models.chats import Chat, ChatWords
-from labeling.models.imports import DataImport, ImportedRow
+from labeling.models.imports import DataImport
 from labeling.models.ingest import IngestSettings
 from labeling.models.labels import Adjudication, Label, LabelRevision, RaterNote
 
 CHATS_AT_ONCE = 200
 # Once no text is left to delete, the next search may wait.
 PAUSE = timedelta(minutes=10)
-DELETED = "Deleted after its retention."
+DELETED = "Deleted."
 # Parts of prompts with the text of a chat, or with what a model said about it.
 BLOCKS = ("<<chat ", "<<draft ", "<<brief ", "<<text ")
 
@@ -55,61 +55,41 @@ def texts_delete(*, days: int, now: datetime, limit: int = CHATS_AT_ONCE) -> int
     Curated, gold and calibration sets keep theirs. A chat waits while a run judges it. The same call again
     finds the next chats, also after a crash: a chat and its copies lose their text together.
     """
-    rows = chats_due(days, now=now).exclude(Exists(_units_at_work(OuterRef("pk"))))
+    rows = chats_due(days, now=now).exclude(Exists(units_at_work(OuterRef("pk"))))
     rows = rows.select_for_update(of=("self",)).order_by(Coalesce("last_at", "created_at"), "pk")
     columns = ("pk", "content_hash", "last_at", "created_at")
     due = list(rows.only(*columns)[:limit])
     if not due:
         return 0
-    copies = [*_calls(due), *_imports(due)]
+    copies = [*calls_about(due), *imports_of(due)]
     plan = retention_plan(chats=_ages(due, copies), copies=copies, days=days, now=now)
-    embedded_texts_delete(chats=plan.chats, instead=DELETED)
-    for delete in DELETIONS.values():
-        delete(plan)
-    _cancel_units(plan.chats)
-    _delete_archives(due)
-    # NB: the plan also names chats that lost their text before and share a call with these.
-    Chat.objects.filter(pk__in=[chat.pk for chat in due]).update(
-        messages=[], metadata={}, text_deleted_at=now
-    )
+    _copies_delete(plan, due, now)
     IngestSettings.objects.update(texts_deleted=F("texts_deleted") + len(due))
     return len(due)
 
 
-def _units_at_work(chat: Any) -> QuerySet[Unit]:
-    return Unit.objects.filter(chat=chat, run__state=Run.State.RUNNING, state__in=UNITS_LEFT)
+@transaction.atomic
+def chat_text_delete(*, chat: Chat, calls: Iterable[int], now: datetime) -> None:
+    """
+    Delete the text of one chat at once, in every copy, whatever sets it is in.
+
+    Also delete `calls`, and copies that other chats share: a call about a chat that says the same, files.
+    """
+    shared = [TextCopy("model_call", call, frozenset({chat.pk})) for call in calls]
+    copies = (*calls_about([chat]), *imports_of([chat]), *shared)
+    _copies_delete(RetentionPlan(frozenset({chat.pk}), copies), [chat], now)
 
 
-def _calls(due: Sequence[Chat]) -> Iterable[TextCopy]:
-    """Yield the calls about these chats, with all chats that say the same or got the same answer."""
-    hashes = {chat.content_hash for chat in due}
-    chats: dict[int, set[int]] = {}
-    owners: list[tuple[int, int, str]] = []
-    for model, chat_of in ((UnitCall, "unit__chat"), (TopicAnswer, "chat")):
-        rows: Any = model._default_manager.exclude(call=None).order_by()
-        own = rows.filter(**{f"{chat_of}__content_hash__in": hashes}).values("call")
-        uses = rows.filter(call__in=own).distinct()
-        owners += uses.values_list("call", chat_of, f"{chat_of}__content_hash")
-    twins: dict[str, set[int]] = {}
-    of_hash = Chat.objects.filter(content_hash__in={digest for *_, digest in owners})
-    for pk, digest in of_hash.values_list("pk", "content_hash"):
-        twins.setdefault(digest, set()).add(pk)
-    for call, chat, digest in owners:
-        chats.setdefault(call, set()).update((chat, *twins[digest]))
-    return [TextCopy("model_call", call, frozenset(of)) for call, of in chats.items()]
-
-
-def _imports(due: Sequence[Chat]) -> Iterable[TextCopy]:
-    """Yield the files of imports that brought these chats."""
-    rows = ImportedRow.objects.filter(
-        model=Chat._meta.label_lower,
-        object_id__in=[chat.pk for chat in due],
-        data_import__text_deleted_at=None,
+def _copies_delete(plan: RetentionPlan, chats: Sequence[Chat], now: datetime) -> None:
+    embedded_texts_delete(chats=plan.chats, instead=DELETED)
+    for delete in DELETIONS.values():
+        delete(plan)
+    _cancel_units(plan.chats)
+    _delete_archives(chats)
+    # NB: the plan also names chats that lost their text before and share a call with these.
+    Chat.objects.filter(pk__in=[chat.pk for chat in chats]).update(
+        messages=[], metadata={}, text_deleted_at=now
     )
-    found: dict[int, set[int]] = {}
-    for row, chat in rows.values_list("data_import", "object_id"):
-        found.setdefault(row, set()).add(chat)
-    return [TextCopy("import_file", row, frozenset(chats)) for row, chats in found.items()]
 
 
 def _ages(due: Sequence[Chat], copies: Iterable[TextCopy]) -> list[ChatAge]:

@@ -1,7 +1,7 @@
 """API of session scores: the chats of a run, as pages and as a table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -18,7 +18,9 @@ from alignment.session_scores.queries import COLUMNS, ScoredRun, listed_members
 from common.api import NO_ACCESS, DownloadView, PagedList
 from common.downloads import table_file
 from evaluation.models.runs import RunChat
+from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge
+from labeling.people.services.audit import audit
 
 
 class SessionScoreOutput(serializers.Serializer[Any]):
@@ -98,4 +100,5 @@ class RunSessionScoresTable(ScoresView, DownloadView):
         """One chat per row, without chats that you cannot see; cells never start a formula."""
         scope = self.scored_scope
         lines = ScoredRun.of(scope).lines(listed_members(scope, user=request.user))
+        audit(actor=cast(User, request.user), verb="scores exported", obj=self.run(run_id), format="csv")
         return table_file(lines, COLUMNS, name=f"session-scores-{run_id}.csv")

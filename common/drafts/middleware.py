@@ -12,7 +12,7 @@ from common.drafts.services import form_draft_delete
 
 Handler = Callable[[HttpRequest], HttpResponse]
 ACCEPTED = (HTTPStatus.FOUND, HTTPStatus.SEE_OTHER)
-COOKIE = "form_draft_accepted"
+COOKIE = f"{settings.COOKIE_PREFIX}form_draft_accepted"
 FIELD = "form_draft"  # the hidden control with the draft's key
 ANSWERED = "Form-Accepted"  # header of a page that answers an accepted form in place
 

@@ -7,7 +7,6 @@ from typing import Any
 from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -147,7 +146,7 @@ def flashes(context: Context) -> dict[str, Any]:
 @register.simple_tag
 def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> SafeString:
     """Link to a chapter of the docs by its path without ending and the anchor of a heading."""
-    address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    address = reverse("help_page", args=[page]) + (f"#{heading}" if heading else "")
     return format_html('<a href="{}">{}</a>', address, text)
 
 

@@ -12,7 +12,9 @@ from typing import Any, Protocol, Self
 import aiohttp
 import httpx2
 
-from evaluation.gateway.addresses import AddressRefused, guarded_session
+from common.addresses import AddressRefused
+from common.tracing import span
+from evaluation.gateway.addresses import guarded_session
 from evaluation.gateway.endpoints import CONNECT_TIMEOUT, MAX_REPLY_BYTES, Endpoint
 from evaluation.gateway.replies import Outcome, read_reply
 
@@ -172,7 +174,10 @@ class EndpointClient:
             content=content,
             extensions={"timeout": httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)).as_dict()},
         )
-        return await self._http.send(request)
+        with span(f"{method} {path}", "client", http_request_method=method, url_path=path) as add:
+            response = await self._http.send(request)
+            add(server_address=request.url.host, http_response_status_code=response.status_code)
+            return response
 
     def _aim(self, base_url: str) -> None:
         self._base_url = base_url.rstrip("/")

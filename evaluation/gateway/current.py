@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from common.addresses import AddressPolicy, networks_read
 from common.problems import InputProblem
 from evaluation.core.types import ModelAt
-from evaluation.gateway.addresses import AddressPolicy, networks_read
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import SIMULATED, Endpoint, endpoint_name, resolve_endpoint

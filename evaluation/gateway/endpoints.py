@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
+from common.addresses import AddressPolicy
 from common.problems import OPERATOR, FieldProblem, InputProblem
-from evaluation.gateway.addresses import AddressPolicy
 from evaluation.gateway.embedded import model_sha256
 from evaluation.gateway.keys import Secret
 

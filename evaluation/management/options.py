@@ -33,6 +33,8 @@ JUDGE_OPTIONS = (
 )
 WINDOW_OPTIONS = ("window_tokens", "window_rule")
 RUN_OPTIONS = ("set", "criteria", "split", "limit", "replicate", "audit", "batch")
+KNOWLEDGE = "articles in a prompt: none, all of a criterion, or passages found for the chat; default: static"
+SAMPLES = "answers per question, at most 9; the majority decides; default: 1"
 # Options that a resumed run keeps.
 PLAN_OPTIONS = (*RUN_OPTIONS, "profile", *JUDGE_OPTIONS, *WINDOW_OPTIONS)
 
@@ -52,10 +54,14 @@ def add_plan_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--set", help="name of the chat set")
     add("--criteria", metavar="K1,K2", help="default: every criterion of the rubric")
-    add("--split", choices=Split.values)
+    add("--split", choices=Split.values, help="only chats of this split; default: all")
     add("--limit", type=positive, help="only the first N chats of the set")
-    add("--replicate", type=not_negative, help="another number ignores stored answers")
-    add("--audit", type=share, help="share of readable answers re-read by the formatter, 0 to 1")
+    add("--replicate", type=not_negative, help="another number ignores stored answers; default: 0")
+    add(
+        "--audit",
+        type=share,
+        help="share of readable answers that the formatter re-reads, 0 to 1; default: 0",
+    )
     add("--batch", action="store_true", default=None, help="use the Batch API: half price, within a day")
 
 
@@ -63,23 +69,28 @@ def add_judge_arguments(parser: ArgumentParser) -> None:
     """Add the options of a judge."""
     add = parser.add_argument
     add("--profile", help="a stored judge profile; other options override it")
-    add("--engine", choices=Engine.values)
+    add("--engine", choices=Engine.values, help="how the judge decides; needed without --profile")
     add("--endpoint", metavar="NAME", help="a connected endpoint; default: the one in the settings")
     add("--model", help="reasoning model; default: LACE_REASONING_MODEL")
     add("--formatter", help="formatter model; default: LACE_FORMATTER_MODEL")
-    add("--grouping", choices=get_args(Grouping))
-    add("--knowledge", choices=get_args(KnowledgeMode))
+    add("--grouping", choices=get_args(Grouping), help="criteria that share a prompt; default: auto")
+    add("--knowledge", choices=get_args(KnowledgeMode), help=KNOWLEDGE)
     add("--embedding-model", help="ranks retrieved passages by meaning too; default: by words only")
-    add("--samples", type=positive, metavar="K", help="answers per question; the majority decides")
-    add("--role-in", choices=get_args(RoleIn), help="the message that contains a role's task")
+    add("--samples", type=positive, metavar="K", help=SAMPLES)
+    add("--role-in", choices=get_args(RoleIn), help="message that contains a role's task; default: user")
     add(
         "--layout",
         choices=get_args(LayoutChoice),
-        help="what comes first in a prompt; compare with --dry-run",
+        help="first part of a prompt; --dry-run compares both; default: auto",
     )
-    add("--logprobs", action="store_true", default=None, help="request token probabilities (p_true)")
-    add("--window-tokens", type=positive, metavar="N", help="judge longer chats in windows of N tokens")
-    add("--window-rule", choices=get_args(WindowRule))
+    add("--logprobs", action="store_true", default=None, help="store token probabilities as p_true")
+    add(
+        "--window-tokens",
+        type=positive,
+        metavar="N",
+        help="judge longer chats in windows of N tokens; default: no windows",
+    )
+    add("--window-rule", choices=get_args(WindowRule), help="how the verdicts of windows become one")
     add(
         "--ablation",
         choices=[name for name in get_args(Ablation) if name],

@@ -26,6 +26,7 @@ class PromptVersion(models.Model):
         GENERATED = "generated", "Generated from question and definition"
         AUTHOR = "author", "Author"
         SUGGESTED = "suggested", "Suggested by a model"
+        AGENT = "agent", "Proposed by an agent"
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField(null=True, blank=True)

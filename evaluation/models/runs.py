@@ -147,6 +147,9 @@ class WorkerHeartbeat(models.Model):
 
     name = models.CharField(max_length=255)
     queues = models.JSONField(default=list)
+    # What it works on: [{"task", "id", "since"}, …]; null where it does not say.
+    doing = models.JSONField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
     beat_at = models.DateTimeField()
 
     class Meta:
@@ -308,7 +311,10 @@ class Attempt(models.Model):
     class Meta:
         ordering = ["number"]
         constraints = [models.UniqueConstraint(fields=["call", "number"], name="attempt_number")]
-        indexes = [models.Index(fields=["sent_at"], name="attempt_open", condition=Q(ended_at__isnull=True))]
+        indexes = [
+            models.Index(fields=["sent_at"], name="attempt_open", condition=Q(ended_at__isnull=True)),
+            models.Index(fields=["ended_at"], name="attempt_ended", condition=Q(ended_at__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.call_id} #{self.number}"

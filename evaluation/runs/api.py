@@ -27,7 +27,7 @@ from common.api import (
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
-from evaluation.judges.queries.configs import endpoints_named, judge_endpoint
+from evaluation.judges.queries.configs import endpoints_named
 from evaluation.judges.queries.profiles import profile_recipe
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
@@ -41,8 +41,9 @@ from evaluation.runs.serializers import (
     StartedOutput,
     run_body,
 )
-from evaluation.runs.services.control import run_cancel, run_launch, run_pause, run_resume
+from evaluation.runs.services.control import run_cancel, run_pause, run_resume
 from evaluation.runs.services.runs import RunRefused
+from evaluation.runs.services.starts import StartedRun, start_run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge, StartsRuns
@@ -93,14 +94,17 @@ class RunList(PostPermission, PagedList[Run]):
         return [run_json(row) for row in run_rows(runs)]
 
     @extend_schema(
-        operation_id="run_start", request=RunInput, responses={202: StartedOutput, 400: INVALID, **NO_ACCESS}
+        operation_id="run_start",
+        request=RunInput,
+        responses={200: StartedOutput, 202: StartedOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
-        """Plan a run; workers process it."""
+        """Plan a run; workers process it. 200 if the same `client_id` has started it before."""
         body = RunInput(data=request.data)
         body.is_valid(raise_exception=True)
-        run = _launch(body, cast(User, request.user))
-        return Response(StartedOutput(run).data, status=status.HTTP_202_ACCEPTED)
+        started = _launch(body, cast(User, request.user))
+        code = status.HTTP_200_OK if started.again else status.HTTP_202_ACCEPTED
+        return Response(StartedOutput(started.run).data, status=code)
 
 
 class RunDetail(ApiView):
@@ -146,16 +150,15 @@ RunResume = _action("resume", run_resume, ResumeInput)
 RunCancel = _action("cancel", run_cancel)
 
 
-def _launch(body: RunInput, by: User) -> Run:
-    """Start the run. Raises ValidationError, by field."""
+def _launch(body: RunInput, by: User) -> StartedRun:
+    """Start the run, or return the one of the same request. Raises ValidationError, by field."""
     name, profile = body.validated_data["set"], body.validated_data.get("profile", "")
     chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
     if chat_set is None:
         raise ValidationError({"set": [f"There is no chat set {name!r}."]})
     try:
         judge = _judge(body.recipe(), profile)
-        endpoint = judge_endpoint(judge)
-        return run_launch(chat_set=chat_set, judge=judge, run=body.choice(), endpoint=endpoint, by=by)
+        return start_run(chat_set=chat_set, judge=judge, run=body.choice(by), profile=None, by=by)
     except FieldProblem as problem:
         raise field_error(problem) from problem
     except (InputProblem, EmbeddedModelError) as problem:

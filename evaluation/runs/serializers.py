@@ -1,5 +1,6 @@
 """Bodies of the API of runs."""
 
+import hashlib
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from evaluation.models.runs import Run
 from evaluation.runs.queries.progress import progress_json, run_progress
 from evaluation.runs.services.runs import RunChoice
 from labeling.models.chats import Split
+from labeling.models.people import User
 
 MOST_IN_FLIGHT = 1024
 # Everything else is the judge's recipe, which evaluation.judges.core.spec reads.
@@ -26,6 +28,7 @@ RUN_FIELDS = (
     "budget_usd",
     "audit",
     "max_in_flight",
+    "client_id",
 )
 
 
@@ -70,6 +73,7 @@ class RunInput(StrictInput):
     budget_usd = serializers.DecimalField(12, 4, min_value=Decimal("0.0001"), required=False)
     audit = serializers.FloatField(min_value=0, max_value=1, required=False)
     max_in_flight = serializers.IntegerField(min_value=1, max_value=MOST_IN_FLIGHT, required=False)
+    client_id = serializers.UUIDField(required=False, help_text="Repeating it starts no second run.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Require a judge."""
@@ -82,10 +86,10 @@ class RunInput(StrictInput):
         """Return the judge's settings."""
         return {name: value for name, value in self.validated_data.items() if name not in RUN_FIELDS}
 
-    def choice(self) -> RunChoice:
+    def choice(self, by: User) -> RunChoice:
         """Return the run's settings."""
         body = self.validated_data
-        most = body.get("max_in_flight")
+        most, client_id = body.get("max_in_flight"), body.get("client_id")
         return RunChoice(
             criteria=tuple(body.get("criteria", ())),
             split=body.get("split", ""),
@@ -95,6 +99,9 @@ class RunInput(StrictInput):
             budget_usd=body.get("budget_usd"),
             audit=body.get("audit", 0.0),
             options={"max_in_flight": most} if most else {},
+            source_hash=hashlib.sha256(f"api run {by.pk} {client_id}".encode()).hexdigest()
+            if client_id
+            else "",
         )
 
 

@@ -15,8 +15,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from common.addresses import AddressPolicy
 from common.inbox.services import Kind, inbox_add
-from evaluation.gateway.addresses import AddressPolicy, guarded_session
+from evaluation.gateway.addresses import guarded_session
 from evaluation.gateway.client import NO_REPLY, no_reply
 from evaluation.gateway.current import address_policy
 from evaluation.gateway.keys import KeyUnreadable, Secret, decrypt

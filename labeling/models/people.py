@@ -23,6 +23,10 @@ class User(AbstractUser):
 
     # Scopes of this request's token; None: no token, all permissions of the user.
     scopes: frozenset[str] | None = None
+    # Whether the account has to set up a second factor first: annotated where it is asked.
+    second_factor_due: bool = False
+    # Whether the account is made here and now.
+    is_new: bool = False
 
     class Meta:
         permissions = [
@@ -39,6 +43,7 @@ class User(AbstractUser):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save with what follows from it, or not at all: a new password revokes the user's tokens."""
+        self.is_new = self._state.adding
         with transaction.atomic():
             super().save(*args, **kwargs)
 
@@ -82,6 +87,14 @@ def new_secret() -> bytes:
     return secrets.token_bytes(32)
 
 
+class SecondFactor(models.TextChoices):
+    """Who has to have a second factor."""
+
+    OFF = "off", "Nobody"
+    LEADS = "leads", "Leads"
+    ALL = "all", "Everybody"
+
+
 class Workspace(models.Model):
     """The one row of workspace-wide settings."""
 
@@ -93,6 +106,10 @@ class Workspace(models.Model):
     comment_required = models.BooleanField(default=False)
     # Whether criteria of the tier `subjective` count in session scores.
     subjective_in_session_score = models.BooleanField(default=False)
+    # Who has to use a second factor to sign in with a password.
+    second_factor = models.CharField(
+        max_length=5, choices=SecondFactor.choices, default=SecondFactor.OFF, db_default=SecondFactor.OFF
+    )
     # Whether a lead has hidden the list of set-up steps on Home.
     set_up_hidden = models.BooleanField(default=False)
     # Everything in it is invented: pages say so, and the simulated judge answers here only.
@@ -115,21 +132,56 @@ class Workspace(models.Model):
         return cls.objects.filter(demo=True).exists()
 
 
-class AuditEvent(models.Model):
-    """An action of a user on an object; append-only."""
+class AppendOnly(models.QuerySet["AuditEvent"]):
+    """Rows that nobody changes or deletes; the database refuses it, too."""
 
-    at = models.DateTimeField(auto_now_add=True)
+    def update(self, **values: Any) -> int:
+        """Refuse."""
+        raise TypeError(APPEND_ONLY)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Refuse."""
+        raise TypeError(APPEND_ONLY)
+
+
+APPEND_ONLY = "the audit log is append-only"
+
+
+class AuditEvent(models.Model):
+    """
+    An action of a user on an object; append-only: triggers refuse changes, whoever makes them.
+
+    Old entries of sign-ins alone may be deleted (`labeling.people.core.SIGN_IN_VERBS`).
+    """
+
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     verb = models.CharField(max_length=40)
     object_type = models.CharField(max_length=40)
     object_id = models.BigIntegerField()
     detail = models.JSONField(default=dict)
+    # Of the request that made the change; "" for workers and commands.
+    request_id = models.CharField(max_length=32, default="", blank=True)
+    # Of the client that asked; "" for workers and commands.
+    address = models.CharField(max_length=39, default="", db_default="", blank=True)
+
+    objects = AppendOnly.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["object_type", "object_id"], name="audit_object")]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.object_type} {self.object_id}"
+
+    def save(self, **options: Any) -> None:
+        """Add the row. Raises TypeError for one that is stored."""
+        if not self._state.adding:
+            raise TypeError(APPEND_ONLY)
+        super().save(**options)
+
+    def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+        """Refuse."""
+        raise TypeError(APPEND_ONLY)
 
 
 class ApiToken(models.Model):
@@ -161,6 +213,8 @@ class Invitation(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
+    # When the newest link was sent by e-mail.
+    mailed_at = models.DateTimeField(null=True, blank=True)
     used_by = models.OneToOneField(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -4,17 +4,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from allauth.account import forms as allauth
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
 from django import forms
 from django.contrib.auth.models import Group
 
 from common.problems import FieldProblem
-from labeling.models.people import Role
+from labeling.models.people import Role, SecondFactor
+from labeling.people.core import OBJECT_PATTERN
 
 if TYPE_CHECKING:
     MultipleChoice = forms.ModelMultipleChoiceField[Any]
 else:
     MultipleChoice = forms.ModelMultipleChoiceField  # NB: not subscriptable at run time
 
+Choices = list[tuple[str, str]]
+CODE_ATTRIBUTES = {"inputmode": "numeric", "autocomplete": "one-time-code", "autofocus": True}
 PASSWORD_HELP = "At least 8 characters; no common password, not your name."  # noqa: S105  a help text
 
 
@@ -232,3 +238,101 @@ class SettingsForm(forms.Form):
         help_text="Criteria of the tier subjective count in the score of a whole chat, for judge and raters. "
         "Reports are computed again; stored ones stay as they are.",
     )
+    second_factor = forms.ChoiceField(
+        required=False,
+        choices=SecondFactor.choices,
+        label="Second factor required for",
+        help_text="They sign in with an authenticator app or a passkey, and set one up on their next page.",
+    )
+
+    def clean_second_factor(self) -> str:
+        """Return the choice; the stored one where it was left out."""
+        return self.cleaned_data["second_factor"] or str(self.initial["second_factor"])
+
+
+class PasskeyForm(AddWebAuthnForm):  # type: ignore[misc]
+    """Add a passkey, which signs in alone: its device asks for a fingerprint, a face or a PIN."""
+
+    passwordless = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, name="Name")
+        self.fields["name"].help_text = "Where you keep it: this laptop, your phone, a key."
+        self.fields["name"].max_length = 100
+        self.fields["name"].widget.attrs |= {"maxlength": "100", "autocomplete": "off"}
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a key whose device did not ask who is there."""
+        self.cleaned_data["passwordless"] = True
+        return cast(dict[str, Any], super().clean())
+
+
+class PasskeyNameForm(EditWebAuthnForm):  # type: ignore[misc]
+    """Give a passkey another name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, name="Name")
+        self.fields["name"] = forms.CharField(
+            max_length=100,
+            label="Name",
+            help_text="Where you keep it: this laptop, your phone, a key.",
+            widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        )
+
+
+class CodeForm(AuthenticateForm):  # type: ignore[misc]
+    """The second step of a sign-in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, code="Code")
+        self.fields["code"].help_text = "Of your authenticator app, or one of your recovery codes."
+        self.fields["code"].widget.attrs |= CODE_ATTRIBUTES
+
+
+class CodeAgainForm(ReauthenticateForm):  # type: ignore[misc]
+    """Confirm a change by a code."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, code="Code")
+        self.fields["code"].widget.attrs |= CODE_ATTRIBUTES
+
+
+class AppForm(ActivateTOTPForm):  # type: ignore[misc]
+    """Set up an authenticator app."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, code="Code that the app shows")
+        self.fields["code"].widget.attrs |= CODE_ATTRIBUTES
+
+
+class PasswordAgainForm(allauth.ReauthenticateForm):  # type: ignore[misc]
+    """Confirm a change by the password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _words(self, password="Password")  # noqa: S106  a label
+        self.fields["password"].widget.attrs |= {"autofocus": True}
+
+
+class AuditFilterForm(forms.Form):
+    """Filters of the audit log."""
+
+    person = forms.ChoiceField(required=False, label="Who")
+    kind = forms.ChoiceField(required=False, label="Kind")
+    first = forms.DateField(
+        required=False, label="From", widget=forms.DateInput(attrs={"type": "date", "class": "input"})
+    )
+    last = forms.DateField(
+        required=False, label="To", widget=forms.DateInput(attrs={"type": "date", "class": "input"})
+    )
+    object = forms.RegexField(OBJECT_PATTERN, required=False, max_length=80, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, people: Choices, kinds: Choices, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, choices in (("person", people), ("kind", kinds)):
+            cast(forms.ChoiceField, self.fields[name]).choices = choices

@@ -22,23 +22,34 @@ from common.api import (
     DownloadView,
     PagedList,
     QueryInput,
+    StrictInput,
+    field_error,
     problem,
     row_parameter,
     validated,
 )
 from common.downloads import TYPES, lines_file
-from common.problems import InputProblem
+from common.problems import FieldProblem, InputProblem
 from labeling.chats.services.chat_sets import KINDS
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, Rubric
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.services.audit import audit
 from labeling.sets.queries import SetRow, set_rows
-from labeling.sets.services import UnconfirmedError, chat_set_kind_change
+from labeling.sets.services import (
+    SPLITS_BY_HAND,
+    AddedChats,
+    UnconfirmedError,
+    chat_set_kind_change,
+    chats_add,
+)
 from labeling.transfer.queries.exports import LABELLING, label_line
 from labeling.transfer.queries.label_list import labels_for
+
+MOST_CHATS = 5000  # of one request, as in a request that sends chats
+UNKNOWN_NAMED = 5
 
 
 class SetOutput(serializers.Serializer[SetRow]):
@@ -70,6 +81,34 @@ class SetQuery(QueryInput):
     )
 
 
+class SetChatsInput(StrictInput):
+    """Stored chats that are added to a set, by their ids; a set that does not exist is created."""
+
+    set = serializers.CharField(max_length=120, help_text="Name of the chat set.")
+    rubric = serializers.CharField(
+        max_length=200, required=False, help_text="Of a new set; optional while the workspace has one rubric."
+    )
+    source = serializers.CharField(  # type: ignore[assignment]  # the name of the field in the body
+        max_length=80,
+        default="",
+        allow_blank=True,
+        help_text="The source under which the chats were sent; '' for chats of files.",
+    )
+    split = serializers.ChoiceField(choices=[split.value for split in SPLITS_BY_HAND], default="dev")
+    chats = serializers.ListField(
+        child=serializers.CharField(max_length=200), allow_empty=False, max_length=MOST_CHATS
+    )
+
+
+class SetChatsOutput(serializers.Serializer[AddedChats]):
+    """The set, and the numbers of chats added and of those that were in it already and stay as they are."""
+
+    id = serializers.IntegerField(source="chat_set.pk")
+    set = serializers.CharField(source="chat_set.name")
+    added = serializers.IntegerField()
+    kept = serializers.IntegerField()
+
+
 class SetList(ApiView):
     """The chat sets."""
 
@@ -82,6 +121,54 @@ class SetList(ApiView):
         plan = self.query.get("plan")
         sets = ChatSet.objects.of_plan(plan).order_by("-pk") if plan else None
         return Response(SetsOutput({"sets": set_rows(user=request.user, sets=sets)}).data)
+
+    @extend_schema(
+        operation_id="set_chats_add",
+        request=SetChatsInput,
+        responses={200: SetChatsOutput, 400: INVALID, **NO_ACCESS},
+    )
+    def post(self, request: Request) -> Response:
+        """Add stored chats to a chat set; the same request again changes nothing."""
+        body, user = validated(SetChatsInput, request.data), cast(User, request.user)
+        try:
+            added = chats_add(
+                name=body["set"],
+                new=not ChatSet.objects.filter(name=body["set"]).exists(),
+                rubric=_rubric(body),
+                chats=_chat_ids(body, user),
+                split=body["split"],
+                by=user,
+            )
+        except FieldProblem as wrong:
+            raise field_error(wrong) from wrong
+        except InputProblem as wrong:
+            raise field_error(FieldProblem("set", str(wrong))) from wrong
+        return Response(SetChatsOutput(added).data)
+
+
+def _rubric(body: dict[str, Any]) -> Rubric:
+    """Return the named rubric, the set's, or the only one. Raises FieldProblem."""
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=body["set"]).first()
+    if chat_set is not None and "rubric" not in body:
+        return chat_set.rubric
+    rows = list(Rubric.objects.filter(**({"name": body["rubric"]} if "rubric" in body else {}))[:2])
+    if len(rows) == 1:
+        return rows[0]
+    if "rubric" in body:
+        raise FieldProblem("rubric", f"There is no rubric {body['rubric']!r}.")
+    raise FieldProblem("rubric", "Name the rubric of the new set." if rows else "There is no rubric yet.")
+
+
+def _chat_ids(body: dict[str, Any], user: User) -> set[int]:
+    """Return the primary keys of the chats. Raises FieldProblem that names some unknown ones."""
+    wanted = set(body["chats"])
+    rows = Chat.objects.visible_to(user).filter(source=body["source"], external_id__in=wanted)
+    found = dict(rows.values_list("external_id", "pk"))
+    if unknown := sorted(wanted - found.keys()):
+        named = ", ".join(repr(one) for one in unknown[:UNKNOWN_NAMED])
+        more = f" and {len(unknown) - UNKNOWN_NAMED:,} more" if len(unknown) > UNKNOWN_NAMED else ""
+        raise FieldProblem("chats", f"There is no chat {named}{more} of the source {body['source']!r}.")
+    return set(found.values())
 
 
 class KindInput(serializers.Serializer[Any]):

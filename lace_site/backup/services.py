@@ -60,6 +60,23 @@ def backup_create(file: Path) -> Manifest:
         )
 
 
+# Backups that are named by their time: `lace-20261128T031500Z.zip`, in the order of their names.
+NAME, NAMES = "lace-%Y%m%dT%H%M%SZ.zip", "lace-[0-9]*T[0-9]*Z.zip"
+
+
+def backup_name() -> str:
+    """Return the name of a backup that is made now."""
+    return datetime.now(UTC).strftime(NAME)
+
+
+def backups_prune(folder: Path, *, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` backups that are named by their time; returns those deleted."""
+    old = sorted(folder.glob(NAMES))[:-keep]
+    for file in old:
+        file.unlink()
+    return old
+
+
 def backup_restore(file: Path) -> Restored:
     """Restore a backup into an empty place, all of it or nothing; free the leases of the workers of then.
 

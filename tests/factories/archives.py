@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
 from django.utils import timezone
 
 from alignment.archive.core import MANIFEST, member_of
@@ -18,6 +17,7 @@ from evaluation.judges.services.profiles import profiles_ensure
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.people.services.roles import roles_ensure
+from tests.factories.triggers import without_triggers
 
 Document = dict[str, Any]
 OTHERS = {"auth.Permission", "contenttypes.ContentType"}
@@ -25,7 +25,7 @@ OTHERS = {"auth.Permission", "contenttypes.ContentType"}
 
 def emptied() -> None:
     """Leave what `migrate` leaves: no chat, no account, no label."""
-    with connection.cursor() as cursor:
+    with without_triggers() as cursor:
         for model in apps.get_models(include_auto_created=True):
             if model._meta.label not in OTHERS and model._meta.managed:
                 cursor.execute(f'DELETE FROM "{model._meta.db_table}"')  # noqa: S608  a name of ours

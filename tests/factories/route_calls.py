@@ -29,7 +29,9 @@ def as_text(response: Any) -> str:
 
 
 def _words(body: bytes) -> str:
-    """What a body says: of a ZIP or Excel file, what its files say."""
+    """What a body says: of a ZIP or Excel file, what its files say; of a picture, its bytes."""
+    if body.startswith(b"\x89PNG"):
+        return body.decode("latin-1")
     if not body.startswith(b"PK"):
         return body.decode()
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -39,8 +41,10 @@ def _words(body: bytes) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """CSRF tokens and cookies have a new salt each time; Expires and the screen's clock tell the time."""
-    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
+    """CSRF tokens, cookies and request ids differ each time; Expires and the screen's clock tell the time."""
+    salted = (
+        r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie|X-Request-ID): .*$|"(now|left)": \d+'
+    )
     return re.sub(salted, "", text, flags=re.MULTILINE)
 
 

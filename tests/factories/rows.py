@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from labeling.chats.core.transcript import content_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
-from labeling.models.people import AuditEvent, Rater, Role, User
+from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.rubric.core.rubric import version_hash
 
@@ -18,13 +19,13 @@ _numbers = itertools.count(1)
 
 
 def make_user(name: str, *roles: Role) -> User:
-    # Seen just now: tests that count statements do not meet the one that notes it.
-    user = User.objects.create_user(
-        username=name, password="correct horse battery", last_seen_at=timezone.now()
-    )
-    user.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
     # Tests count the events of what they do, not of the accounts they start with.
-    AuditEvent.objects.filter(object_type="labeling.user", object_id=user.pk).delete()
+    with patch("labeling.people.services.accounts.audit"):
+        # Seen just now: tests that count statements do not meet the one that notes it.
+        user = User.objects.create_user(
+            username=name, password="correct horse battery", last_seen_at=timezone.now()
+        )
+        user.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
     return user
 
 

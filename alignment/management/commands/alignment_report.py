@@ -22,10 +22,17 @@ class Command(WorkbenchCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--run", type=int, metavar="ID")
-        what.add_argument("--set", metavar="NAME")
-        parser.add_argument("--against", default="consensus", metavar="consensus|each-rater|rater:NAME")
-        parser.add_argument("--split", choices=Split.values, default="")
+        what.add_argument("--run", type=int, metavar="ID", help="report on this run")
+        what.add_argument("--set", metavar="NAME", help="report on the raters of this chat set alone")
+        parser.add_argument(
+            "--against",
+            default="consensus",
+            metavar="consensus|each-rater|rater:NAME",
+            help="what the judge is compared with",
+        )
+        parser.add_argument(
+            "--split", choices=Split.values, default="", help="only chats of this split; default: all"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not valid_ground_truth(options["against"]):

@@ -24,13 +24,17 @@ from labeling.models.people import User
 
 
 class Command(WorkbenchCommand):
-    """Mark everything as demo data, and keep what exists."""
+    """Create or complete the demo workspace, marked as such; what exists stays."""
 
     help = __doc__
     on_stop = "finished steps are saved: the same command continues"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--evaluate", action="store_true", help="build the history with verdicts")
+        parser.add_argument(
+            "--evaluate",
+            action="store_true",
+            help="add the history with the simulated judge, and eight weeks in production",
+        )
         parser.add_argument("--chats", type=int, help="compose only this many chats, for a quick look")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,8 +22,8 @@ class Command(WorkbenchCommand):
     help = "Write chats, labels, verdicts, rubric or prompts of a chat set to stdout or to a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=list(EXPORTS))
-        parser.add_argument("--set", required=True, metavar="NAME")
+        parser.add_argument("what", choices=list(EXPORTS), help="what to write")
+        parser.add_argument("--set", required=True, metavar="NAME", help="the chat set")
         parser.add_argument(
             "--run",
             type=int,

@@ -16,7 +16,7 @@ class Command(ImportCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="the rubric as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         # labeling stores the rubric, evaluation its articles.

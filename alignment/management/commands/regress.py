@@ -33,6 +33,8 @@ from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion
 
+SPLITS = (Split.DEV.value, Split.HOLDOUT.value)
+
 
 class Command(GateCommand):
     """Test a criterion's prompt against its champion on the human labels of a chat set."""
@@ -42,19 +44,19 @@ class Command(GateCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
-        add("--criterion", required=True, metavar="KEY")
+        add("--criterion", required=True, metavar="KEY", help="the criterion")
         add("--prompt", required=True, type=Path, metavar="FILE.md", help="the candidate prompt")
         add("--set", required=True, metavar="NAME", help="a labelled chat set")
-        add("--split", choices=[Split.DEV.value, Split.HOLDOUT.value], default=Split.DEV.value)
+        add("--split", choices=SPLITS, default=SPLITS[0], help="holdout is recorded as a use of it")
         add("--profile", metavar="NAME", help="judge profile; default: the workspace's default profile")
         add(
             "--policy",
             type=Path,
             metavar="FILE",
-            help="JSON with limits; default: the current policy",
+            help="JSON with parameters; default: the policy in force",
         )
         add("--noise", action="store_true", help="repeat the champion to measure its noise")
-        add("--budget", type=dollars, metavar="USD", help="budget of each run")
+        add("--budget", type=dollars, metavar="USD", help="budget of each run; one that reaches it pauses")
         add("--by", metavar="NAME", help="account that starts the test, recorded with a use of the holdout")
         super().add_arguments(parser)
 

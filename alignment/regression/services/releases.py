@@ -56,7 +56,14 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     test.release_reason, test.overridden = why, bool(against)
     test.save(update_fields=["released_by", "released_at", "release_reason", "overridden"])
     _requests_released(test, by=by)
-    audit(actor=by, verb="release", obj=test, overridden=test.overridden, reason=why, against=list(against))
+    audit(
+        actor=by,
+        verb="gate overridden" if against else "release made",
+        obj=test,
+        overridden=test.overridden,
+        reason=why,
+        against=list(against),
+    )
     return test
 
 

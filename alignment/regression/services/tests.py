@@ -32,6 +32,7 @@ from labeling.consensus.services.consensus import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +303,16 @@ def _test(
         created_by=by,
     )
     if choice.chat_set.members.filter(split=Split.HOLDOUT).exists() and test.holdout:
-        HoldoutOpening.objects.bulk_create(
-            HoldoutOpening(regression=test, chat_set=choice.chat_set, criterion_id=pk, by=by)
-            for pk in tested.judge.prompts.values_list("criterion_id", flat=True)
-        )
+        _open_holdout(test, by)
     return test
+
+
+def _open_holdout(test: RegressionTest, by: User | None) -> None:
+    """Record that the test uses the holdout of its chat set, for each criterion."""
+    keys = dict(test.candidate_run.judge.prompts.values_list("criterion_id", "criterion__key"))
+    HoldoutOpening.objects.bulk_create(
+        HoldoutOpening(regression=test, chat_set=test.chat_set, criterion_id=pk, by=by) for pk in keys
+    )
+    audit(
+        actor=by, verb="holdout opened", obj=test, chat_set=test.chat_set.name, criteria=sorted(keys.values())
+    )

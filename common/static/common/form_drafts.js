@@ -7,6 +7,7 @@ import { FormDraft, PENDING, storeOf } from "./form_draft.js";
 import { attempt } from "./local.js";
 
 const FREE = "textarea, input:not([type]), input[type=text], input[type=search], input[type=url]";
+const SECRET = "input[type=password], input[autocomplete=one-time-code]";
 
 const account = document.body.dataset.account ?? "";
 
@@ -14,7 +15,7 @@ const drafts = new Map(); // by form
 
 function isKept(form) {
   const posts = form.method === "post" || form.hasAttribute("hx-post") || "formDraft" in form.dataset;
-  const secret = form.querySelector("input[type=password]") || "ownDraft" in form.dataset;
+  const secret = form.querySelector(SECRET) || "ownDraft" in form.dataset;
   return posts && !secret && form.querySelector(FREE) !== null;
 }
 
@@ -43,11 +44,13 @@ function cookie(name) {
   return value && attempt(() => decodeURIComponent(value));
 }
 
-// The server accepted a form, and has deleted its draft.
+// The server accepted a form, and has deleted its draft. With TLS the cookie's name begins with __Host-.
 function forgetAccepted() {
-  const key = cookie("form_draft_accepted");
+  const prefix = document.body.dataset.csrfCookie?.startsWith("__Host-") ? "__Host-" : "";
+  const name = `${prefix}form_draft_accepted`;
+  const key = cookie(name);
   if (!key) return;
-  document.cookie = "form_draft_accepted=; path=/; max-age=0";
+  document.cookie = `${name}=; path=/; max-age=0${prefix && "; secure"}`;
   attempt(() => localStorage.removeItem(storeOf(account, key)));
 }
 
@@ -74,9 +77,10 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 });
 document.addEventListener("submit", ({ target }) => {
   if (target.dataset.signOut === undefined) return;
-  const own = Object.keys(localStorage).filter((name) => name.startsWith(storeOf(account, "")));
+  const starts = [storeOf(account, ""), `lace-rate-${account}-`, `lace-prompt-${account}-`];
+  const own = Object.keys(localStorage).filter((name) => starts.some((start) => name.startsWith(start)));
   for (const name of own) localStorage.removeItem(name);
-  sessionStorage.removeItem(PENDING);
+  sessionStorage.clear();
 });
 
 if (account) {

@@ -29,7 +29,7 @@ class EndpointWait:
 def endpoint_wait(*, models: Collection[ModelAt], broker_url: str) -> EndpointWait | None:
     """Return the longest wait of these models at their endpoints, None without one; one query."""
     now, longest = time.time(), None
-    for state in _states(models, broker_url):
+    for state in endpoint_states(models=models, broker_url=broker_url).values():
         failing = state.opened_at is not None
         left = math.ceil((state.probe_at if failing else state.not_before) - now)
         if left > 0 and (longest is None or left > longest.seconds):
@@ -37,20 +37,23 @@ def endpoint_wait(*, models: Collection[ModelAt], broker_url: str) -> EndpointWa
     return longest
 
 
-def _states(models: Collection[ModelAt], broker_url: str) -> list[State]:
+def endpoint_states(*, models: Collection[ModelAt], broker_url: str) -> dict[ModelAt, State]:
+    """Return the shared state of these models as far as there is one; one query or one request to Redis."""
     if not models:
-        return []
+        return {}
     if not broker_url.startswith(REDIS_SCHEMES):
-        names = {(short_name(at.endpoint), short_name(at.model)) for at in models}
+        names = {(short_name(at.endpoint), short_name(at.model)): at for at in models}
         rows = EndpointState.objects.filter(
             endpoint__in={endpoint for endpoint, _ in names}, model__in={model for _, model in names}
         )
-        return [row_state(row) for row in rows if (row.endpoint, row.model) in names]
+        found = {names.get((row.endpoint, row.model)): row_state(row) for row in rows}
+        return {at: state for at, state in found.items() if at is not None}
     try:
         with Redis.from_url(
             broker_url.split(";")[0], socket_timeout=SECONDS, socket_connect_timeout=SECONDS
         ) as redis:
-            stored = redis.mget([redis_key(at.endpoint, at.model) for at in models])
+            asked = list(models)
+            stored = redis.mget([redis_key(at.endpoint, at.model) for at in asked])
     except (RedisError, OSError):
-        return []
-    return [State(**json.loads(text)) for text in stored if text]
+        return {}
+    return {at: State(**json.loads(text)) for at, text in zip(asked, stored, strict=True) if text}

@@ -26,8 +26,8 @@ class Command(WorkbenchCommand):
     help = "Add a draft version of a criterion's prompt, optionally with worked examples."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--criterion", required=True, metavar="KEY")
-        parser.add_argument("--prompt", required=True, type=Path, metavar="FILE.md")
+        parser.add_argument("--criterion", required=True, metavar="KEY", help="the criterion")
+        parser.add_argument("--prompt", required=True, type=Path, metavar="FILE.md", help="the text")
         parser.add_argument(
             "--examples", type=Path, metavar="FILE.jsonl", help="0 to 4 excerpts of train chats"
         )

@@ -14,7 +14,7 @@ class Command(WorkbenchCommand):
     on_stop = "the files written so far stay"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path)
+        parser.add_argument("folder", type=Path, help="where to write; unchanged files are not touched")
 
     def handle(self, *args: Any, **options: Any) -> None:
         result = prompts_export(options["folder"])

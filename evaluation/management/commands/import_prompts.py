@@ -13,7 +13,7 @@ class Command(ImportCommand):
     help = "Add a version for every KEY.md in a folder with new text or examples; none is promoted."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path)
+        parser.add_argument("folder", type=Path, help="files as export_prompts writes them")
         parser.add_argument("--reason", default="", help="why these versions")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -13,7 +13,7 @@ class Command(WorkbenchCommand):
     help = "Import a JSON Lines file as one finished run per judge; the same file gives the same runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="verdicts as JSON Lines")
         parser.add_argument("--set", required=True, metavar="NAME", help="the chat set of the runs")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,7 +14,7 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import KnowledgeMode
 from evaluation.judges.core.spec import JudgeSpec, spec_from_json
 from evaluation.judges.queries.configs import judge_endpoint
-from evaluation.management.options import named_recipe
+from evaluation.management.options import KNOWLEDGE, SAMPLES, named_recipe
 from evaluation.models.judges import Engine
 from evaluation.probes.core import DIRECTIONS, KINDS
 from evaluation.probes.services import ProbeChoice, probe_estimate, probe_judge, probe_prepare
@@ -35,23 +35,31 @@ class Command(WorkbenchCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--set", required=True, help="name of the chat set")
         parser.add_argument("--profile", help="a stored judge profile; other options override it")
-        parser.add_argument("--engine", choices=Engine.values)
+        parser.add_argument(
+            "--engine", choices=Engine.values, help="how the judge decides; needed without --profile"
+        )
         parser.add_argument("--model", help="reasoning model; default: LACE_REASONING_MODEL")
-        parser.add_argument("--knowledge", choices=get_args(KnowledgeMode))
-        parser.add_argument(
-            "--samples", type=positive, metavar="K", help="answers per question; the majority decides"
-        )
+        parser.add_argument("--knowledge", choices=get_args(KnowledgeMode), help=KNOWLEDGE)
+        parser.add_argument("--samples", type=positive, metavar="K", help=SAMPLES)
         parser.add_argument("--criteria", default="", metavar="K1,K2", help="default: every criterion")
-        parser.add_argument("--split", choices=Split.values, default="")
         parser.add_argument(
-            "--limit", type=positive, default=CHATS, help=f"chats of the set; default {CHATS}"
+            "--split", choices=Split.values, default="", help="only chats of this split; default: all"
+        )
+        parser.add_argument("--limit", type=positive, default=CHATS, help="the first N chats of the set")
+        parser.add_argument(
+            "--kinds",
+            default="",
+            metavar="K1,K2|N",
+            help="kinds of attack by name, or the first N; default: all",
         )
         parser.add_argument(
-            "--kinds", default="", metavar="K1,K2|N", help=f"of {', '.join(KINDS)}; a number: the first N"
+            "--directions",
+            default="",
+            metavar="true,false",
+            help="answers that attacks aim at; default: both",
         )
-        parser.add_argument("--directions", default="", metavar="true,false", help="default: both")
         parser.add_argument(
-            "--repeats", type=positive, default=1, help="how often each question is repeated; default 1"
+            "--repeats", type=positive, default=1, help="repetitions of each unchanged question"
         )
         parser.add_argument("--attacks-only", action="store_true", help="skip rewording and longer answers")
         parser.add_argument("--altered", metavar="KEY=FILE", help="use this text as the article KEY")

@@ -20,7 +20,7 @@ class Command(WorkbenchCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", type=int, metavar="ID", help="the run's number")
-        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("action", choices=ACTIONS, help="cancel is permanent")
         parser.add_argument("--budget", type=dollars, metavar="USD", help="with resume: the run's new budget")
 
     def handle(self, *args: Any, **options: Any) -> None:

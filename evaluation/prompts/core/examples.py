@@ -31,7 +31,7 @@ def worked_examples(criterion: Criterion, *, size: Size, order_seed: int, fence_
     ordered = sorted(criterion.examples, key=lambda e: _place(e, criterion=criterion, order_seed=order_seed))
     if not ordered:
         return ""
-    blocks = (_block(example, key=criterion.key, fence_secret=fence_secret) for example in ordered)
+    blocks = (example_block(example, key=criterion.key, fence_secret=fence_secret) for example in ordered)
     return "\n\n".join((texts(size)["examples"], *blocks))
 
 
@@ -39,6 +39,7 @@ def _place(example: Example, *, criterion: Criterion, order_seed: int) -> bytes:
     return hashlib.sha256(f"{order_seed}:{criterion.key}:{example.content_hash}".encode()).digest()
 
 
-def _block(example: Example, *, key: str, fence_secret: bytes) -> str:
+def example_block(example: Example, *, key: str, fence_secret: bytes) -> str:
+    """Return one example as a prompt shows it: the fenced excerpt, the reason and the answer."""
     excerpt = text_block(kind="example", text=example.excerpt, secret=fence_secret)
     return f"{excerpt}\n{visible_text(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"

@@ -16,11 +16,12 @@ def examples_of(prompt_ids: Collection[int]) -> dict[int, tuple[Example, ...]]:
     rows = rows.select_related("chat")
     by_prompt: dict[int, tuple[Example, ...]] = {}
     for row in rows.order_by("prompt_version", "position"):
-        by_prompt[row.prompt_version_id] = (*by_prompt.get(row.prompt_version_id, ()), _example(row))
+        by_prompt[row.prompt_version_id] = (*by_prompt.get(row.prompt_version_id, ()), example_as_sent(row))
     return by_prompt
 
 
-def _example(row: FewShotExample) -> Example:
+def example_as_sent(row: FewShotExample) -> Example:
+    """Return an example with the excerpt of its chat."""
     turns = [message for message in row.chat.messages if row.first_turn <= message["n"] <= row.last_turn]
     lines = [render_message(Message(turn["n"], turn["role"], turn["content"])) for turn in turns]
     return Example(row.chat.content_hash, "\n".join(lines), row.value, row.rationale)

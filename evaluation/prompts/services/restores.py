@@ -9,7 +9,7 @@ from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, p
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-KEPT_ORIGINS = (PromptVersion.Origin.SUGGESTED,)
+KEPT_ORIGINS = (PromptVersion.Origin.SUGGESTED, PromptVersion.Origin.AGENT)
 
 
 class RestoreRefused(InputProblem):

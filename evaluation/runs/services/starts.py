@@ -71,9 +71,12 @@ def other_engine_estimate(*, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice
 
 
 def start_run(
-    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile, by: User
+    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile | None, by: User
 ) -> StartedRun:
-    """Plan the run and notify a worker, or return the run that this form started. Raises InputProblem."""
+    """Plan the run and notify a worker, or return the run that the same form or request has started.
+
+    A new judge remembers its `profile`. Raises InputProblem.
+    """
     try:
         return _start_run(chat_set=chat_set, judge=judge, run=run, profile=profile, by=by)
     except IntegrityError:
@@ -85,13 +88,13 @@ def start_run(
 
 @transaction.atomic
 def _start_run(
-    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile, by: User
+    *, chat_set: ChatSet, judge: JudgeSpec, run: RunChoice, profile: JudgeProfile | None, by: User
 ) -> StartedRun:
-    """Start the run; a new judge remembers its profile."""
     if earlier := _started(run):
         return earlier
     started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=judge_endpoint(judge), by=by)
-    Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
+    if profile is not None:
+        Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
     return StartedRun(started)
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from structlog.contextvars import bound_contextvars
 
 from common.inbox.services import Kind, inbox_add
 from evaluation.day_counts.services import days_recount
@@ -55,7 +56,8 @@ def run_execute(
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
     try:
-        trouble = _process_all(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+        with bound_contextvars(run=run.pk):  # in all that is logged
+            trouble = _process_all(plan, on_unit=on_unit, seconds=seconds, leave=leave)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise

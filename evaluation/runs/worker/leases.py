@@ -15,6 +15,7 @@ from django.db.models import Case, F, Min, QuerySet, When
 from django.db.models.functions import Least
 from django.utils import timezone
 
+from evaluation.call_counts.services import leases_lost_add
 from evaluation.day_counts.services import DayCounter
 from evaluation.gateway.ledger import attempts_mark_lost
 from evaluation.models.judges import JudgePrompt
@@ -115,6 +116,8 @@ def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run
             state=Unit.State.OPEN, lease=None, tries=Least(F("tries"), MOST_TRIES - 1)
         )
         WorkerLease.objects.filter(pk__in=gone).delete()
+        if gone:
+            leases_lost_add(len(gone))
     return Release(reopened, tuple({lease.run_id for lease in dead_now if lease.run_id}))
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from common.problems import InputProblem
 from evaluation.models.runs import ON_WORKER, Run, Unit, WorkerLease
+from evaluation.runs.queries.redact_errors import kind_alone
 from evaluation.runs.worker.batch import batch_advance
 from evaluation.runs.worker.execute import run_execute, run_settle, tell_paused
 from evaluation.runs.worker.leases import leases_release
@@ -99,7 +100,7 @@ def wind_down(run_id: int) -> None:
         log.warning("the batches of run %s cannot be cancelled: %s", run_id, problem)
         return
     if step.trouble:
-        log.warning("the batches of run %s cannot be cancelled yet: %s", run_id, step.trouble)
+        log.warning("the batches of run %s cannot be cancelled yet: %s", run_id, kind_alone(step.trouble))
 
 
 def next_time_slice(run: Run) -> NextSlice:

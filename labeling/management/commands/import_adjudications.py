@@ -13,7 +13,7 @@ class Command(ImportCommand):
     help = "Add the adjudications of a JSON Lines file; a different decision replaces the current one."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="decisions as JSON Lines")
         parser.add_argument(
             "--replace-account-decisions",
             action="store_true",

@@ -19,7 +19,7 @@ class Command(ImportCommand):
     help = "Add the chats of a file; the same file again changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="chats, in the format of --format")
         parser.add_argument(
             "--format",
             choices=("lines", *TRACES),

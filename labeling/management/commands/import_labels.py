@@ -15,7 +15,7 @@ class Command(ImportCommand):
     help = "Add the labels of a JSON Lines file or a tool's export; a different answer becomes a revision."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="labels as JSON Lines, or another tool's export")
         parser.add_argument("--format", choices=list(TOOLS), help="exporting tool; requires --map")
         parser.add_argument(
             "--map",

@@ -9,17 +9,23 @@ from django.utils import timezone
 from common.models import FormDraft
 from labeling.models.labels import Assignment, Label, LabelingJob
 from labeling.models.people import ApiToken, Invitation, Role, User
+from labeling.people.queries.second_factor import Factors, factors_of, misses_one
 
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """One account; `roles` are keys of `Role`, `labels` None for an account that never labelled."""
+    """One account; `roles` are keys of `Role`, `labels` None for an account that never labelled.
+
+    `lacks_factor`: whether it has to set up a second factor first.
+    """
 
     user: User
     name: str
     roles: tuple[str, ...]
     groups: tuple[str, ...]
     labels: int | None
+    factors: Factors
+    lacks_factor: bool
 
     @property
     def role_words(self) -> str:
@@ -30,7 +36,7 @@ class PersonRow:
     @property
     def waits(self) -> bool:
         """Whether its user has not set a password yet."""
-        return not self.user.has_usable_password()
+        return not self.user.has_usable_password() and not self.factors.sign_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +90,9 @@ def is_lead(*, user: User) -> bool:
 def people_page() -> PeoplePage:
     """Return the page in a fixed number of queries."""
     labels = _labels_given()
-    users = User.objects.prefetch_related("groups").order_by("username")
-    rows = [_row(user, labels.get(user.pk)) for user in users]
+    users = list(_accounts().prefetch_related("groups").order_by("username"))
+    factors = factors_of([user.pk for user in users])
+    rows = [_row(user, labels.get(user.pk), factors[user.pk]) for user in users]
     return PeoplePage(
         active=tuple(row for row in rows if row.user.is_active),
         inactive=tuple(row for row in rows if not row.user.is_active),
@@ -96,7 +103,11 @@ def people_page() -> PeoplePage:
 
 def person_row(*, person: User) -> PersonRow:
     """Return one account as the page lists it, without its labels."""
-    return _row(person, None)
+    return _row(_accounts().get(pk=person.pk), None, factors_of([person.pk])[person.pk])
+
+
+def _accounts() -> QuerySet[User]:
+    return User.objects.annotate(second_factor_due=misses_one())  # type: ignore[no-redef]
 
 
 def open_work(*, person: User) -> OpenWork:
@@ -134,7 +145,7 @@ def _labels_given() -> dict[int, int]:
     return {row["rater__user"]: row["labels"] for row in counted}
 
 
-def _row(user: User, labels: int | None) -> PersonRow:
+def _row(user: User, labels: int | None, factors: Factors) -> PersonRow:
     names = sorted(group.name for group in user.groups.all())
     return PersonRow(
         user=user,
@@ -142,6 +153,8 @@ def _row(user: User, labels: int | None) -> PersonRow:
         roles=tuple(role.value for role in Role if role.value in names),
         groups=tuple(name for name in names if name not in Role.values),
         labels=labels,
+        factors=factors,
+        lacks_factor=user.second_factor_due and not factors.sign_on,
     )
 
 

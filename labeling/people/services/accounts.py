@@ -1,17 +1,46 @@
-"""Changes of accounts, whoever makes them: roles are logged, and a new password revokes API tokens."""
+"""Changes of accounts, whoever makes them, are logged; a new password revokes tokens and sends a notice."""
 
 from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
+from django.core.exceptions import ValidationError
 from django.db.models.signals import m2m_changed, post_save, pre_save
 
-from labeling.models.people import ApiToken, User
-from labeling.people.services.audit import acting_user, audit
+from labeling.models.people import ApiToken, Role, User
+from labeling.people.services.audit import acting_user, audit, rights_are_logged
+from labeling.people.services.mail import notice_send
 from labeling.people.services.tokens import token_revoke
 
 FLAGS = {"is_superuser", "is_staff", "is_active"}
 PASSWORD_CHANGED = "the password changed"  # noqa: S105  a reason in the log
+
+
+# What somebody who knows the product would try first, in any case and with digits and signs around it.
+GUESSED_FIRST = (
+    "lace",
+    "workbench",
+    "laceworkbench",
+    "chatbot",
+    "judge",
+    "admin",
+    "administrator",
+    "password",
+)
+
+
+class NoWordOfOurs:
+    """Refuses passwords that are a word of the product or a role, with digits or signs around it."""
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Raise ValidationError for such a password."""
+        letters = "".join(filter(str.isalpha, password)).casefold()
+        if letters in {*GUESSED_FIRST, *(role.value for role in Role), *(f"{role.value}s" for role in Role)}:
+            raise ValidationError("This password is a word of the workbench. Use other words.")
+
+    def get_help_text(self) -> str:
+        """Return the help shown beside the new password."""
+        return "Words of the workbench and of its roles are no password."
 
 
 class TokensEndWithPassword:
@@ -25,9 +54,13 @@ class TokensEndWithPassword:
         return "A new password ends your other sessions and revokes your API tokens."
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Revoke the user's tokens."""
-        if user is not None:
-            tokens_revoke(user=user)
+        """Log it, revoke the user's tokens and tell the user. An account's first password is part of it."""
+        if user is None:
+            return
+        tokens_revoke(user=user)
+        if not user.is_new:
+            audit(actor=acting_user(), verb="password changed", obj=user, user=user.get_username())
+            notice_send(user=user, what="Your password was changed.")
 
 
 def tokens_revoke(*, user: User) -> None:
@@ -70,6 +103,8 @@ def _account_changed(*, instance: User, update_fields: Collection[str] | None, *
     _log(instance, _rights(stored), _rights(instance))
     if stored.has_usable_password() and not instance.has_usable_password():
         tokens_revoke(user=instance)
+        audit(actor=acting_user(), verb="password removed", obj=instance, user=instance.get_username())
+        notice_send(user=instance, what="Your password was removed.")
 
 
 def _account_created(*, instance: User, created: bool, **_: Any) -> None:
@@ -78,7 +113,7 @@ def _account_created(*, instance: User, created: bool, **_: Any) -> None:
 
 
 def _log(user: User, old: list[str], new: list[str]) -> None:
-    if old != new:
+    if old != new and not rights_are_logged():
         roles = {"old": old, "new": new}
         audit(actor=acting_user(), verb="roles changed", obj=user, user=user.get_username(), roles=roles)
 

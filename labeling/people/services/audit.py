@@ -10,21 +10,34 @@ from typing import Any
 from django.db import models
 
 from common.jsonl import ImportResult
-from labeling.models.people import AuditEvent, User, Workspace
+from common.request_id import current_request_id
+from labeling.models.people import ApiToken, AuditEvent, User, Workspace
+from labeling.people.services.origin import current_address
 
 ROWS_AT_ONCE = 500
 
 _acting: ContextVar[User | None] = ContextVar("acting", default=None)
+_rights_logged: ContextVar[bool] = ContextVar("rights_logged", default=False)
+_agent: ContextVar[Mapping[str, str] | None] = ContextVar("agent", default=None)
 
 
 @contextmanager
-def acting(user: User) -> Iterator[None]:
-    """Name the user who makes the changes in here: of accounts by Django's own pages, or by an import."""
-    token = _acting.set(user)
+def acting(user: User, *, rights_logged: bool = False) -> Iterator[None]:
+    """Name the user who makes the changes in here: of accounts by Django's own pages, or by an import.
+
+    rights_logged : whether the caller's own entry says how roles and access change.
+    """
+    token, logged = _acting.set(user), _rights_logged.set(rights_logged)
     try:
         yield
     finally:
+        _rights_logged.reset(logged)
         _acting.reset(token)
+
+
+def rights_are_logged() -> bool:
+    """Whether whoever changes rights logs it: then the change itself needs no entry."""
+    return _rights_logged.get()
 
 
 def acting_user() -> User | None:
@@ -32,10 +45,21 @@ def acting_user() -> User | None:
     return _acting.get()
 
 
+@contextmanager
+def through_agent(*, token: ApiToken, program: str) -> Iterator[None]:
+    """Record every action in here as one of a coding agent: its program, and the token that it holds."""
+    reset = _agent.set({"agent": program or "unnamed", "agent_token": token.name})
+    try:
+        yield
+    finally:
+        _agent.reset(reset)
+
+
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:
     """Record an action in the transaction of its change; `detail` must be plain JSON.
 
-    `verb` is two words, noun and past participle: "job opened", "label adjudicated".
+    `verb` is two words, noun and past participle: "job opened", "label adjudicated". The noun gives the
+    event its kind (`labeling.people.core`).
     """
     event = _event(actor, verb, obj, detail)
     event.save(force_insert=True)
@@ -79,5 +103,11 @@ def operator_name() -> str:
 
 def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str, Any]) -> AuditEvent:
     return AuditEvent(
-        actor=actor, verb=verb, object_type=obj._meta.label_lower, object_id=obj.pk, detail=dict(detail)
+        actor=actor,
+        verb=verb,
+        object_type=obj._meta.label_lower,
+        object_id=obj.pk,
+        detail={**detail, **(_agent.get() or {})},
+        request_id=current_request_id(),
+        address=current_address(),
     )

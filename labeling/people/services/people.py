@@ -3,18 +3,21 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.auth.validators import UnicodeUsernameValidator
-from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from common.problems import FieldProblem, InputProblem
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import ApiToken, Role, User
 from labeling.people.services.audit import acting, audit
+from labeling.people.services.rights import check_manages
+from labeling.people.services.sessions import sessions_end
 from labeling.people.services.sign_in import reset_path
 from labeling.people.services.tokens import token_revoke
 
@@ -60,9 +63,11 @@ def account_make(
     user = User(username=username, first_name=name.strip()[:150], email=email)
     user.set_password(password or None)
     user.save()
-    with acting(by or user):
-        user.groups.set(Group.objects.filter(name__in=_known(roles)))
-    audit(actor=by or user, verb="account created", obj=user, user=username, name=name, email=email)
+    known = _known(roles)
+    with acting(by or user, rights_logged=True):
+        user.groups.set(Group.objects.filter(name__in=known))
+    own = {"name": name, "email": email, "roles": sorted(known)}
+    audit(actor=by or user, verb="account created", obj=user, user=username, **own)
     return user
 
 
@@ -108,7 +113,7 @@ def account_deactivate(*, person: User, by: User) -> None:
     if stored.groups.filter(pk=lead.pk).exists():
         _check_another_lead(stored, lead)
     stored.is_active = False
-    with acting(by):
+    with acting(by, rights_logged=True):
         stored.save(update_fields=["is_active"])
         for token in ApiToken.objects.filter(user=stored, revoked_at=None):
             token_revoke(token=token, by=by, reason=DEACTIVATED)
@@ -125,7 +130,7 @@ def account_activate(*, person: User, by: User) -> None:
     stored = User.objects.select_for_update().get(pk=person.pk)
     if not stored.is_active:
         stored.is_active = True
-        with acting(by):
+        with acting(by, rights_logged=True):
             stored.save(update_fields=["is_active"])
         audit(actor=by, verb="account activated", obj=stored, user=stored.username)
 
@@ -167,25 +172,14 @@ def group_delete(*, group: Group, by: User) -> None:
     group.delete()
 
 
-def sessions_end(*, user: User) -> int:
-    """Delete the stored sessions of a user; how many. Their contents are signed, so each is read."""
-    key = str(user.pk)
-    open_sessions = Session.objects.filter(expire_date__gt=timezone.now()).iterator()
-    own = [one.pk for one in open_sessions if one.get_decoded().get("_auth_user_id") == key]
-    return Session.objects.filter(pk__in=own).delete()[0]
-
-
-def check_manages(*, person: User, by: User) -> None:
-    """Raise InputProblem where a lead would change a superuser."""
-    if person.is_superuser and not by.is_superuser:
-        raise InputProblem("Only a superuser can change the account of a superuser.")
-
-
 def _check_another_lead(user: User, lead: Group, *, field: str = "") -> None:
     """Raise where no other lead could sign in."""
     others = User.objects.filter(groups=lead, is_active=True).exclude(pk=user.pk)
     # NB: accounts that nobody can sign in to yet have no usable password; Django marks it with "!".
-    if user.is_active and not others.exclude(password__startswith="!").exists():  # noqa: S106
+    ways_in = ~Q(password__startswith="!")  # noqa: S106
+    if settings.LACE_SSO_ISSUER:
+        ways_in |= Q(socialaccount__isnull=False)
+    if user.is_active and not others.filter(ways_in).exists():
         raise FieldProblem(field, LAST_LEAD) if field else InputProblem(LAST_LEAD)
 
 

@@ -1,19 +1,40 @@
 """Sign-in by django-allauth: no sign-up, own words and links, keys that reset a password."""
 
 import logging
-from smtplib import SMTPException
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.utils import user_pk_to_url_str
+from allauth.core.internal import ratelimit
+from django.contrib import messages
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
-from django.http import HttpRequest
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from labeling.models.people import User
+from labeling.people.queries.second_factor import misses_one
 from labeling.people.services.audit import acting
+from labeling.people.services.devices import device_of, device_remember
+from labeling.people.services.mail import site_address
+from labeling.people.services.origin import address_of
+from labeling.people.services.sign_in_log import sign_in_blocked, sign_in_failed, sign_in_succeeded
+
+# As ACCOUNT_RATE_LIMITS, without the limit by address.
+KNOWN_BROWSER = {"login_failed": "5/5m/key"}
 
 logger = logging.getLogger(__name__)
+
+
+class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
+    """Accounts by user name or e-mail, each with what the pages ask of every request, in one query."""
+
+    def get_user(self, user_id: int) -> User | None:
+        """Return the account of a session; `second_factor_due` tells whether it has to set one up first."""
+        user = User.objects.annotate(second_factor_due=misses_one()).filter(pk=user_id).first()  # type: ignore[no-redef]
+        return user if user is not None and self.user_can_authenticate(user) else None
 
 
 class ResetKeys(PasswordResetTokenGenerator):
@@ -44,6 +65,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         "username_password_mismatch": "User name or password is wrong. Capitals count in passwords.",
         "email_password_mismatch": "E-mail or password is wrong. Capitals count in passwords.",
         "too_many_login_attempts": "Too many failed sign-ins. Wait five minutes, then try again.",
+        "rate_limited": "Too many wrong codes. Wait five minutes, then try again.",
+        "incorrect_password": "This is not your password. Type it again.",
         "enter_current_password": "This is not your current password. Type it again.",
     }
 
@@ -51,21 +74,80 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         """Nobody signs up: leads create accounts and invite."""
         return False
 
-    def add_message(self, *args: Any, **options: Any) -> None:
-        """Leave messages to the pages: allauth's say nothing that a user needs."""
+    def add_message(
+        self, request: HttpRequest, level: int, *args: Any, message: str | None = None, **options: Any
+    ) -> None:
+        """Show what is wrong with a passkey. Leave others to the pages: allauth's say nothing needed."""
+        if level == messages.ERROR and message:
+            messages.error(request, message)
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Return the client's address, by which limits count."""
+        return address_of(request)
+
+    # ---------- limits of wrong passwords ----------
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Raise where too many sign-ins have failed. A browser in which the account signed in before counts
+        alone: whoever shares its address does not hold it up."""
+        login = _login(credentials)
+        try:
+            if not device_of(request=request, login=login):
+                super().pre_authenticate(request, **credentials)
+                return
+            key = self._get_login_attempts_cache_key(request, **credentials)
+            self._login_failed_rl_usage = ratelimit.consume(
+                request, app="allauth.account", action="login_failed", config=KNOWN_BROWSER, key=key
+            )
+            if not self._login_failed_rl_usage:
+                raise self.validation_error("too_many_login_attempts")
+        except ValidationError:
+            sign_in_blocked(request=request, login=login)
+            raise
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Count failed sign-ins by account and known browser, else by account and address.
+
+        By account alone, anybody could lock it.
+        """
+        login = _login(credentials)
+        device = device_of(request=request, login=login)
+        return f"{f'device {device}' if device else ratelimit.get_ip(request)}:{login}"
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Record it."""
+        sign_in_failed(request=request, login=_login(credentials), because="wrong password")
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Say that the account is deactivated, to whoever knows its password."""
+        sign_in_failed(request=request, login=user.get_username(), because="account deactivated")
+        return cast(HttpResponse, super().respond_user_inactive(request, user))
+
+    def post_login(self, request: HttpRequest, user: User, **options: Any) -> HttpResponse:
+        """Record the sign-in and mark the browser."""
+        response = cast(HttpResponse, super().post_login(request, user, **options))
+        sign_in_succeeded(request=request, user=user)
+        device_remember(request=request, response=response, user=user)
+        return response
+
+    # ---------- passwords ----------
 
     def set_password(self, user: User, password: str) -> None:
         """Store a password that its user has set; what follows from it is logged in the user's name."""
-        with acting(user):
+        with acting(user), transaction.atomic():
             super().set_password(user, password)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
         """Return the link of an e-mail."""
-        return str(self.request.build_absolute_uri(_path(key)))
+        return site_address(_path(key))
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send an e-mail; the page says the same where the server fails, or it would name accounts."""
         try:
             super().send_mail(template_prefix, email, context)
-        except (OSError, SMTPException) as error:
+        except (OSError, ValueError) as error:
             logger.warning("password reset: the e-mail was not sent: %s", type(error).__name__)
+
+
+def _login(credentials: dict[str, Any]) -> str:
+    return str(credentials.get("email", credentials.get("username", ""))).strip().lower()

@@ -8,16 +8,23 @@ from labeling.models.people import User, Workspace
 from labeling.people.services.audit import audit
 
 SET_UP = "set_up_hidden"
-RULES = ("reveal_after_submit", "evidence_on_false", "comment_required", "subjective_in_session_score")
+RULES = (
+    "reveal_after_submit",
+    "evidence_on_false",
+    "comment_required",
+    "subjective_in_session_score",
+    "second_factor",
+)
+Value = bool | str
 
 
-def rules_now() -> dict[str, bool]:
+def rules_now() -> dict[str, Value]:
     """Return the current rules."""
     row = Workspace.current()
     return {name: getattr(row, name) for name in RULES}
 
 
-def workspace_change(*, rules: Mapping[str, bool], by: User) -> Workspace:
+def workspace_change(*, rules: Mapping[str, Value], by: User) -> Workspace:
     """Set these rules; log the changed ones with old and new value in one audit event."""
     return _change({name: rules[name] for name in RULES if name in rules}, by)
 
@@ -28,7 +35,7 @@ def set_up_hide(*, hidden: bool, by: User) -> Workspace:
 
 
 @transaction.atomic
-def _change(values: Mapping[str, bool], by: User) -> Workspace:
+def _change(values: Mapping[str, Value], by: User) -> Workspace:
     Workspace.current()
     row = Workspace.objects.select_for_update().get()
     changed = {

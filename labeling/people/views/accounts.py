@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from allauth.account import views as allauth
+from allauth.account.internal.flows.login import record_authentication
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
@@ -20,10 +21,23 @@ from labeling.models.people import Role, User
 from labeling.people.forms import OwnAccountForm, WelcomeForm
 from labeling.people.queries.people import accounts_exist
 from labeling.people.queries.tokens import tokens_in_use
+from labeling.people.services.devices import device_remember
 from labeling.people.services.invitations import first_lead_create, invitation_accept, invitation_of
+from labeling.people.services.sessions import session_note
+from labeling.people.services.sign_in_log import sign_in_succeeded
 
-# allauth's own, which clears its sign-in state; a link must not sign anybody out.
-sign_out = require_POST(allauth.logout)
+
+@require_POST  # a link must not sign anybody out
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """Sign out by allauth, which clears its sign-in state, and have the browser forget cached pages.
+
+    The page itself removes this account's drafts from the browser.
+    """
+    response = cast(HttpResponse, allauth.logout(request))
+    response["Clear-Site-Data"] = '"cache"'
+    return response
+
+
 Inactive, ResetSent = allauth.AccountInactiveView, allauth.PasswordResetDoneView
 
 
@@ -36,11 +50,18 @@ class SignIn(allauth.LoginView):  # type: ignore[misc]  # allauth has no types
             return redirect("labeling:welcome")
         return cast(HttpResponse, super().get(request, *args, **kwargs))
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the name of the provider of single sign-on; "" without one."""
+        return {
+            **super().get_context_data(**kwargs),
+            "sign_on": settings.LACE_SSO_NAME if settings.LACE_SSO_ISSUER else "",
+        }
+
 
 class ChangePassword(allauth.PasswordChangeView):  # type: ignore[misc]
     """Change one's own password: other sessions end, and all API tokens are revoked."""
 
-    success_url = reverse_lazy("labeling:token_list")
+    success_url = reverse_lazy("mfa_index")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Lead an account without a password to the page that sets one."""
@@ -152,7 +173,12 @@ def _first(form: WelcomeForm) -> User | None:
 
 def _signed_in(request: HttpRequest, user: User) -> HttpResponse:
     login(request, user)
+    record_authentication(request, user, "password")
+    session_note(request)
+    sign_in_succeeded(request=request, user=user)
     messages.success(
         request, f"Welcome, {user.get_full_name() or user.get_username()}. Your account is ready."
     )
-    return redirect("home")
+    response = redirect("home")
+    device_remember(request=request, response=response, user=user)
+    return response

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
 from django.http import Http404, HttpRequest, HttpResponse
@@ -18,7 +19,15 @@ from common.problems import FieldProblem, InputProblem
 from labeling.models.people import Invitation, User
 from labeling.people.forms import GroupForm, InvitationForm, NewAccountForm, PersonForm
 from labeling.people.queries.people import is_lead, open_work, people_page, person_row, rater_groups
-from labeling.people.services.invitations import NewInvitation, invitation_create, invitation_revoke
+from labeling.people.queries.sessions import own_session, session_rows
+from labeling.people.services.invitations import (
+    NewInvitation,
+    invitation_create,
+    invitation_mail,
+    invitation_renew,
+    invitation_revoke,
+)
+from labeling.people.services.mail import site_address
 from labeling.people.services.people import (
     account_activate,
     account_change,
@@ -28,6 +37,9 @@ from labeling.people.services.people import (
     group_delete,
     password_path,
 )
+from labeling.people.services.rights import check_manages
+from labeling.people.services.second_factor import second_factor_reset
+from labeling.people.services.sessions import session_end, sessions_revoke
 
 View = Callable[..., HttpResponse]
 
@@ -56,24 +68,36 @@ def _lead(request: HttpRequest) -> User:
 @require_http_methods(["GET", "POST"])
 @sensitive_variables("new")
 def people(request: HttpRequest) -> HttpResponse:
-    """List accounts, groups and invitations; create an invitation, whose link only this answer shows.
-
-    NB: no redirect after the POST: session, cookie and address would store the link.
-    """
+    """List accounts, groups and invitations; create an invitation and send it by e-mail, or show its link."""
     form = InvitationForm(request.POST or None)
     new = _invited(form, _lead(request)) if form.is_valid() else None
-    if new is None:
-        return _page(request, invite=form)
+    return _page(request, invite=form) if new is None else _invitation_answer(request, new)
+
+
+@sensitive_variables("new", "link", "path")
+def _invitation_answer(request: HttpRequest, new: NewInvitation) -> HttpResponse:
+    """Send the link by e-mail; where there is none, or it fails, show the link, in this answer alone.
+
+    NB: no redirect with a link: session, cookie and address would store it.
+    """
+    sent = invitation_mail(new=new, by=_lead(request))
+    if sent:
+        messages.success(request, f"Invitation sent to {new.invitation.email}.")
+        return redirect("labeling:people")
     path = reverse("labeling:join", kwargs={"token": new.secret})
-    answer = _page(
-        request, invite=InvitationForm(), invitation=new.invitation, link=request.build_absolute_uri(path)
-    )
+    link = site_address(path) if sent is False else request.build_absolute_uri(path)
+    answer = _page(request, invitation=new.invitation, link=link, unsent=sent is False)
     answer[ANSWERED] = "yes"
     return answer
 
 
 def _page(request: HttpRequest, **more: Any) -> HttpResponse:
-    context = {"page": people_page(), "invite": InvitationForm(), "group_form": GroupForm()} | more
+    context = {
+        "page": people_page(),
+        "invite": InvitationForm(),
+        "group_form": GroupForm(),
+        "mail": settings.INBOX_MAIL,
+    } | more
     return render(request, "labeling/people/people.html", context)
 
 
@@ -83,6 +107,20 @@ def _invited(form: InvitationForm, by: User) -> NewInvitation | None:
     except FieldProblem as problem:
         form.refuse(problem)
         return None
+
+
+@leads_only
+@require_POST
+@sensitive_variables("new")
+def invitation_renewed(request: HttpRequest, invitation_id: int) -> HttpResponse:
+    """Make a new link in place of the one before, and send it, or show it."""
+    invitation = found_or_404(Invitation.objects.filter(pk=invitation_id).first())
+    try:
+        new = invitation_renew(invitation=invitation, by=_lead(request))
+    except InputProblem as problem:
+        messages.error(request, str(problem))
+        return redirect("labeling:people")
+    return _invitation_answer(request, new)
 
 
 @leads_only
@@ -125,7 +163,8 @@ def person(request: HttpRequest, person_id: int) -> HttpResponse:
     if form.is_valid() and _changed(form, user, _lead(request)):
         messages.success(request, f"{row.name} changed. A new role counts from the next page on.")
         return redirect("labeling:people")
-    return render(request, "labeling/people/person.html", {"row": row, "form": form, "groups": groups})
+    context = {"row": row, "form": form, "groups": groups, "sessions": session_rows(user=user)}
+    return render(request, "labeling/people/person.html", context)
 
 
 def _changed(form: PersonForm, person: User, by: User) -> bool:
@@ -178,6 +217,49 @@ def person_activate(request: HttpRequest, person_id: int) -> HttpResponse:
         return _refused(request, user, problem)
     messages.success(request, f"{user.get_username()} is active again, with the same roles and password.")
     return redirect("labeling:people")
+
+
+@leads_only
+@require_POST
+def person_sessions_end(request: HttpRequest, person_id: int) -> HttpResponse:
+    """Sign an account out everywhere."""
+    user, lead = _person(person_id), _lead(request)
+    try:
+        check_manages(person=user, by=lead)
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    keep = request.session.session_key if user.pk == lead.pk else None
+    ended = sessions_revoke(user=user, by=lead, keep=keep)
+    messages.success(request, f"{ended} session{'' if ended == 1 else 's'} of {user.get_username()} ended.")
+    return redirect("labeling:person", user.pk)
+
+
+@leads_only
+@require_POST
+def person_session_end(request: HttpRequest, person_id: int, session_id: int) -> HttpResponse:
+    """Sign one browser of an account out."""
+    user = _person(person_id)
+    session = found_or_404(own_session(user=user, session_id=session_id))
+    try:
+        check_manages(person=user, by=_lead(request))
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    session_end(session=session, by=_lead(request))
+    messages.success(request, f"That browser of {user.get_username()} is signed out.")
+    return redirect("labeling:person", user.pk)
+
+
+@leads_only
+@require_POST
+def person_factor_reset(request: HttpRequest, person_id: int) -> HttpResponse:
+    """Remove the second factors of somebody who has lost theirs."""
+    user = _person(person_id)
+    try:
+        second_factor_reset(person=user, by=_lead(request))
+    except InputProblem as problem:
+        return _refused(request, user, problem)
+    messages.success(request, f"{user.get_username()} signs in with the password alone now.")
+    return redirect("labeling:person", user.pk)
 
 
 @leads_only

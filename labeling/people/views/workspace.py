@@ -1,4 +1,4 @@
-"""Pages of API tokens, workspace settings and the audit log."""
+"""Pages of API tokens and workspace settings."""
 
 from typing import cast
 
@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from common.access import permission_or_404
 from common.drafts.middleware import ANSWERED
@@ -78,13 +78,3 @@ def workspace_settings(request: HttpRequest) -> HttpResponse:
     rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
     context = {"form": form, "rows": rows, "set_up_hidden": set_up_hidden()}
     return render(request, "labeling/people/workspace.html", context)
-
-
-@permission_or_404("labeling.manage_labeling")
-@require_safe
-def workspace_log(request: HttpRequest) -> HttpResponse:
-    """Every event, newest first; `?before=ID` goes on with older ones."""
-    before = request.GET.get("before", "")
-    older_than = int(before) if before.isdecimal() and len(before) < 19 else None
-    page = audit_page(user=cast(User, request.user), before=older_than)
-    return render(request, "labeling/people/workspace_log.html", {"page": page, "later": bool(before)})

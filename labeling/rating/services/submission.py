@@ -13,6 +13,7 @@ from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, RubricGuideline
+from labeling.people.services.audit import audit
 from labeling.rating.queries.labels import draft_revisions, may_reveal
 from labeling.rating.services.answers import rules_check, stands, time_spent, work_locked
 from labeling.rating.services.leases import Conflict, check_held
@@ -164,4 +165,5 @@ def assignment_reveal(*, assignment: Assignment, rater: Rater) -> Assignment | N
     if row.revealed_at is None:
         row.revealed_at = timezone.now()
         row.save(update_fields=["revealed_at"])
+        audit(actor=rater.user, verb="verdicts revealed", obj=row, job=row.job.name)
     return row

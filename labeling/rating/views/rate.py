@@ -183,10 +183,12 @@ def _ms(moment: datetime) -> int:
 def _store(assignment: Assignment) -> str:
     """Return the name of this work in the browser's storage; it survives a lost and reassigned chat.
 
-    NB: ids alone are not enough: another database on the same host may reuse them.
+    It begins with the account, whose work goes when it signs out. NB: ids alone are not enough: another
+    database on the same host may reuse them.
     """
     lease = f"rate:{assignment.job_id}:{assignment.chat_id}:{assignment.rater_id}".encode()
-    return hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]
+    digest = hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]
+    return f"{assignment.rater.user_id if assignment.rater else ''}-{digest}"
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

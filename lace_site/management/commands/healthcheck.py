@@ -12,7 +12,7 @@ from lace_site.health import check_broker, check_database
 
 
 class Command(WorkbenchCommand):
-    """Exit 4 when a check fails."""
+    """Check database, broker and endpoint, a line each; exit 4 if one does not answer."""
 
     help = __doc__
 

@@ -34,13 +34,15 @@ class Command(WorkbenchCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        default = int(os.environ.get("PORT", "8000"))
+        parser.add_argument("--port", type=int, default=default, help="port; the variable PORT sets it, too")
         parser.add_argument(
             "--next-free-port",
             action="store_true",
             help=f"take the next free port, of {PORTS_TRIED}, where another program has this one",
         )
-        parser.add_argument("--judges", type=int, default=settings.LACE_JUDGE_WORKERS, metavar="N")
+        judges = settings.LACE_JUDGE_WORKERS
+        parser.add_argument("--judges", type=int, default=judges, metavar="N", help="judge workers")
         parser.add_argument(
             "--reload", action="store_true", help="restart when the code changes (development)"
         )

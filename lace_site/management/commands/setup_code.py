@@ -12,7 +12,7 @@ from labeling.people.services.invitations import setup_code
 
 
 class Command(WorkbenchCommand):
-    """Print the link again; once there is an account, there is none."""
+    """Print the link that creates the first account; exit 2 once there is one."""
 
     help = __doc__
 

@@ -115,7 +115,7 @@ def test_a_version_that_failed_the_holdout_needs_an_override_from_its_passed_dev
     assert champion_of().number == 1
     released = release(test=dev, by=lead_user, override=True, reason="The law says so")
     assert (released.overridden, released.released_by) == (True, lead_user)
-    assert AuditEvent.objects.get(verb="release").detail["against"] == [why]
+    assert AuditEvent.objects.get(verb="gate overridden").detail["against"] == [why]
 
 
 def test_it_does_not_matter_from_which_test_the_release_starts(golden: ChatSet) -> None:

@@ -124,7 +124,7 @@ def test_a_version_that_passed_is_released_and_asked_from_then_on(
     assert test.baseline_run.judge.prompts.get().prompt_version == before
     promotion = Promotion.objects.latest("id")
     assert (promotion.overridden, promotion.reason) == (False, f"Regression test {test.pk} passed")
-    assert AuditEvent.objects.filter(verb="release", object_id=test.pk).exists()
+    assert AuditEvent.objects.filter(verb="release made", object_id=test.pk).exists()
 
 
 def test_what_did_not_pass_needs_an_override_with_a_reason(

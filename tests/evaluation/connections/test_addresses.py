@@ -8,8 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from common.addresses import AddressPolicy, networks_read
 from common.problems import FieldProblem
-from evaluation.gateway.addresses import AddressPolicy, guarded_transport, networks_read
+from evaluation.gateway.addresses import guarded_transport
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.endpoints import Endpoint, entered_base_url
 from tests.stub_endpoint import StubEndpoint, StubReply, fixed

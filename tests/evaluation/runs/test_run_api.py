@@ -72,6 +72,15 @@ def test_a_started_run_is_accepted_with_its_id_and_enqueued(lead: Client, lead_u
     assert runs_waiting_in_queue() == 1
 
 
+def test_a_request_that_is_sent_again_starts_no_second_run(lead: Client) -> None:
+    first, other = "3f2c1c0e-0000-4000-8000-000000000001", "3f2c1c0e-0000-4000-8000-000000000002"
+    started, again = start(lead, client_id=first), start(lead, client_id=first)
+    assert (started.status_code, again.status_code) == (202, 200)
+    assert again.json() == started.json()
+    assert start(lead, client_id=other).status_code == 202
+    assert Run.objects.count() == 2
+
+
 def test_a_run_shows_its_progress(lead: Client) -> None:
     run_id = start(lead).json()["id"]
     waiting = look(lead, run_id).json()

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.cache import cache, caches
+from django.core.cache.backends.db import DatabaseCache
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
+from common.models import CacheEntry
 from labeling.models.people import Role, User
+from labeling.people.services.devices import cookie_name
 from labeling.people.services.sign_in import reset_path
 from tests.factories.pages import page_text
 from tests.factories.rows import make_user
@@ -50,6 +54,22 @@ def test_after_five_wrong_passwords_the_right_one_waits_too(client: Client, mara
     assert sign_in(Client(), "nora").status_code == 302  # others are not held up
 
 
+def test_wrong_passwords_from_elsewhere_lock_nobody_out(mara: User) -> None:
+    stranger, own = Client(REMOTE_ADDR="198.51.100.7"), Client(REMOTE_ADDR="192.0.2.7")
+    for _ in range(6):
+        sign_in(stranger, "mara", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(stranger, "mara"))
+    assert sign_in(own, "mara").headers["Location"] == reverse("home")
+
+
+def test_failed_sign_ins_count_over_all_processes() -> None:
+    """In the database: memory would count in each web server process."""
+    assert isinstance(caches["default"], DatabaseCache)
+    cache.set("a", [1.5], 60)
+    assert CacheEntry.objects.count() == 1
+    assert cache.get("a") == [1.5]
+
+
 def test_many_requests_from_one_address_are_told_to_wait(client: Client, mara: User) -> None:
     answers = [sign_in(client, f"person-{n}", "wrong").status_code for n in range(31)]
     assert answers[-1] == 429
@@ -85,7 +105,7 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(client: Client, mara: U
 def test_with_a_mail_server_the_link_comes_by_mail_and_strangers_learn_nothing(
     client: Client, mara: User, settings: Settings
 ) -> None:
-    settings.INBOX_MAIL = True
+    settings.INBOX_MAIL, settings.SITE_URL = True, "https://lace.example.org"
     answers = [
         client.post(reverse("account_reset_password"), {"email": email}, follow=True)
         for email in ("Mara@x.org", "nobody@x.org")
@@ -93,7 +113,7 @@ def test_with_a_mail_server_the_link_comes_by_mail_and_strangers_learn_nothing(
     assert page_text(answers[0]) == page_text(answers[1])
     (sent,) = mail.outbox
     assert (sent.to, sent.subject) == (["mara@x.org"], "LACE workbench: set a new password")
-    found = re.search(r"http://testserver(/\S+)", str(sent.body))
+    found = re.search(r"https://lace\.example\.org(/\S+)", str(sent.body))
     assert found is not None
     form = client.get(found[1], follow=True)
     assert "Set your password" in page_text(form)
@@ -103,3 +123,43 @@ def test_a_deactivated_account_sets_no_password_by_an_older_link(client: Client,
     path = reset_path(mara)
     User.objects.update(is_active=False)
     assert client.get(path).status_code == 404
+
+
+# ---------- nobody locks others out ----------
+
+
+def test_a_browser_that_signed_in_before_is_not_held_up_by_others_at_its_address(mara: User) -> None:
+    own, stranger = Client(REMOTE_ADDR="192.0.2.7"), Client(REMOTE_ADDR="192.0.2.7")
+    sign_in(own, "mara")
+    own.post(reverse("account_logout"))
+    for _ in range(6):
+        sign_in(stranger, "mara", "wrong")
+    for n in range(20):  # the address is used up, too
+        sign_in(stranger, f"person-{n}", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(stranger, "mara"))
+    assert sign_in(own, "mara").headers["Location"] == reverse("home")
+
+
+def test_a_known_browser_has_its_own_limit_and_only_for_its_account(client: Client, mara: User) -> None:
+    sign_in(client, "mara")
+    client.post(reverse("account_logout"))
+    for _ in range(5):
+        sign_in(client, "mara", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(client, "mara"))
+    make_user("nora", Role.RATER)
+    for _ in range(5):
+        sign_in(client, "nora", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(Client(), "nora"))
+
+
+def test_the_cookie_of_a_known_browser_is_signed_and_signs_nobody_in(client: Client, mara: User) -> None:
+    sign_in(client, "mara")
+    cookie = client.cookies[cookie_name()]
+    assert cookie["httponly"] and cookie["samesite"] == "Lax"
+    other = Client()
+    other.cookies[cookie_name()] = cookie.value
+    assert other.get("/queue/").status_code == 302
+    other.cookies[cookie_name()] = f"{mara.pk}.forged"
+    for _ in range(5):
+        sign_in(other, "mara", "wrong")
+    assert "Too many failed sign-ins" in page_text(sign_in(Client(), "mara"))

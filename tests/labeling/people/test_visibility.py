@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from common.memory import memory as cache
 from evaluation.models.runs import ModelCall, Verdict
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import Role, Workspace

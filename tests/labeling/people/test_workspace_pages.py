@@ -102,6 +102,7 @@ def test_the_api_reads_and_changes_the_rules_and_lists_the_log(lead: Client) -> 
         "evidence_on_false": False,
         "comment_required": False,
         "subjective_in_session_score": False,
+        "second_factor": "off",
     }
     (row,) = lead.get(reverse("api_workspace_log")).json()["results"]
     assert (row["actor"], row["verb"]) == ("ines", "settings changed")

@@ -39,6 +39,7 @@ ROUTES = {
     ("/adjudication/{chat_number}/{criterion_key}/", "delete"),
     ("/sets/{set_id}/dawid-skene/{criterion_key}/", "get"),
     ("/labels/", "get"),
+    ("/sets/", "post"),
     ("/rubrics/", "get"),
     ("/rubrics/", "post"),
     ("/rubrics/{rubric_id}/", "get"),

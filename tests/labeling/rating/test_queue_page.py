@@ -266,7 +266,7 @@ def test_what_a_browser_keeps_belongs_to_one_chat_one_rater_and_one_workspace(de
     Workspace.objects.update(fence_secret=b"another database".ljust(32))
     names.append(stored_under(desk, first))
     assert len(set(names)) == 4
-    assert all(re.fullmatch("[0-9a-f]{16}", name) for name in names)
+    assert all(re.fullmatch("[0-9]+-[0-9a-f]{16}", name) for name in names)
 
 
 def test_a_skipped_chat_leads_back_to_the_queue(desk: Desk, rater: Client) -> None:

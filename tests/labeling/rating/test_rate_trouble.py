@@ -97,7 +97,7 @@ def test_signing_in_again_returns_to_the_chat_and_sends_the_answers(
     screen.locator("#signed-out").get_by_role("link", name="Sign in").press("Enter")
     screen.get_by_label("User name or e-mail").fill(account.username)
     screen.get_by_label("Password").fill("a long password")
-    screen.get_by_role("button", name="Sign in").press("Enter")
+    screen.get_by_role("button", name="Sign in", exact=True).press("Enter")
     expect(screen).to_have_url(chat)
     saved(screen)
     assert answers() == {"polite": True, "brief": True}

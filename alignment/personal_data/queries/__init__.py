@@ -1,0 +1,1 @@
+"""Reads of the data about one chat or one person."""

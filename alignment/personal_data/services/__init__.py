@@ -1,0 +1,1 @@
+"""Deletes and exports of the data about one chat or one person."""

@@ -1,0 +1,9 @@
+from enum import StrEnum
+
+
+class RegressionInputSplitEnum(StrEnum):
+    DEV = "dev"
+    HOLDOUT = "holdout"
+
+    def __str__(self) -> str:
+        return str(self.value)

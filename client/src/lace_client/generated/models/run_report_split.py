@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class RunReportSplit(StrEnum):
+    DEV = "dev"
+    HOLDOUT = "holdout"
+    TRAIN = "train"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,1 @@
+"""Tools that make parts of the docs: the site, the reference, `llms.txt` and the screenshots."""

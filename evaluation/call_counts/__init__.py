@@ -1,0 +1,1 @@
+"""Model calls by outcome, tokens, cost and lost leases, for what watches the site."""

@@ -1,0 +1,1 @@
+"""Watching the site: logs, metrics, traces, and the status page."""
