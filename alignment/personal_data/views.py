@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -19,7 +19,6 @@ from common.downloads import lines_file
 from common.problems import InputProblem
 from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.people.queries.people import is_lead
 from labeling.people.queries.visibility import chats_shown
 from labeling.people.views.people import leads_only
 
@@ -100,10 +99,9 @@ def person_personal_data(request: HttpRequest, person_id: int) -> HttpResponse:
 
 
 @require_POST
+@leads_only
 def person_personal_data_file(request: HttpRequest, person_id: int) -> HttpResponseBase:
     """Download everything about a person; the log notes it."""
-    if not is_lead(user=_lead(request)):
-        raise Http404
     user = get_object_or_404(User, pk=person_id)
     if user != request.user and own_chats_to_label(_lead(request)):
         messages.error(request, "The export holds labels. Label your own chats first, or ask another lead.")

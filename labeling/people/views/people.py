@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
@@ -41,14 +41,14 @@ from labeling.people.services.rights import check_manages
 from labeling.people.services.second_factor import second_factor_reset
 from labeling.people.services.sessions import session_end, sessions_revoke
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def leads_only(view: View) -> View:
     """Guard a view: for everybody but leads and superusers the page does not exist."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not is_lead(user=cast(User, request.user)):
             raise Http404
         return view(request, *args, **kwargs)
