@@ -60,11 +60,11 @@ class Result:
 
 
 def shares(users: int) -> dict[str, int]:
-    """How many of each kind, one at least: of twenty 14 raters, 3 authors, a lead, 2 programs."""
+    """How many of each kind, one at least: of 25 users 20 raters, 3 authors, a lead and a program."""
     found = {
-        "author": max(1, users * 3 // 20),
-        "lead": max(1, users // 20),
-        "program": max(1, users // 10),
+        "author": max(1, users * 3 // 25),
+        "lead": max(1, users // 25),
+        "program": max(1, users // 25),
     }
     return {"rater": max(1, users - sum(found.values())), **found}
 

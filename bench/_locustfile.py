@@ -122,7 +122,7 @@ class Person(Client):
 
     def send(self, method: str, path: str, name: str, **options: Any) -> Any:
         """A request that changes something, as the scripts of a page send it."""
-        token = next((one.value for one in self.client.cookiejar if one.name.startswith("csrftoken")), "")
+        token = next((one.value for one in self.client.cookiejar if "csrftoken" in one.name), "")
         headers = {"X-CSRFToken": token or "", "Referer": self.host.replace("http:", "https:") + "/"}
         if "data" in options:
             headers["Content-Type"] = "application/x-www-form-urlencoded"

@@ -62,6 +62,7 @@ _TURNS = re.compile(
 )
 _NAMED_CHATS = re.compile(r"\bchats?\s+\d{1,3}(?:(?:,|\s+and|,\s+and|\s*[–&])\s*\d{1,3})*", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
+_UNUSUAL = re.compile(r"[^\t\n\r -~]+")
 
 
 def hidden_mark(char: str, before: str = "", after: str = "") -> str:
@@ -114,13 +115,18 @@ def visible(text: str) -> str:
 
 def _show_hidden(html: str) -> str:
     """Mark hidden characters in HTML whose attributes contain none."""
-    if html.isascii() and html.isprintable():
-        return html
-    labels = [hidden_mark(char, html[i - 1 : i], html[i + 1 : i + 2]) for i, char in enumerate(html)]
+    return _UNUSUAL.sub(_show_hidden_of, html)
+
+
+def _show_hidden_of(found: re.Match[str]) -> str:
+    html, start = found.string, found.start()
+    labels = [
+        hidden_mark(char, html[i - 1 : i], html[i + 1 : i + 2]) for i, char in enumerate(found[0], start)
+    ]
     parts = []
-    for label, run in groupby(range(len(html)), key=labels.__getitem__):
+    for label, run in groupby(range(len(labels)), key=labels.__getitem__):
         positions = list(run)
-        chars = html[positions[0] : positions[-1] + 1]
+        chars = found[0][positions[0] : positions[-1] + 1]
         parts.append(_mark(label, chars) if label else chars)
     return "".join(parts)
 

@@ -1,8 +1,9 @@
 """The judge's latest verdicts on a criterion, and those that differ from the consensus."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
@@ -17,19 +18,19 @@ DISAGREES = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Co
 
 @dataclass(frozen=True, slots=True)
 class LatestVerdicts:
-    """Finished runs with the current verdicts; `by_champion`: whether they use the champion's prompt."""
+    """The newest verdicts of finished runs, named by id; `by_champion`: whether they used its prompt."""
 
     criterion: Criterion
-    runs: QuerySet[Run]
+    runs: Sequence[int]
     by_champion: bool
 
     @property
     def verdicts(self) -> QuerySet[Verdict]:
         """The latest verdict on each chat, annotated with the consensus as `human`, which may be None."""
-        rows = Verdict.objects.filter(run__in=self.runs.values("pk"), criterion=self.criterion)
-        newest = rows.filter(chat=OuterRef("chat")).order_by("-run_id").values("run_id")[:1]
+        rows = Verdict.objects.filter(run__in=self.runs, criterion=self.criterion)
+        newest = rows.order_by().values("chat").annotate(newest=Max("pk")).values("newest")
         human = Consensus.objects.filter(chat=OuterRef("chat"), criterion=self.criterion).values("state")[:1]
-        latest = rows.annotate(newest=Subquery(newest), human=Subquery(human)).filter(run_id=F("newest"))
+        latest = Verdict.objects.filter(pk__in=newest).annotate(human=Subquery(human))
         return latest.order_by("-run_id", "-chat_id")
 
     @property
@@ -46,8 +47,9 @@ def latest_verdicts(*, criterion: Criterion, champion: PromptVersion | None) -> 
     prompts = JudgePrompt.objects.filter(
         judge=OuterRef("judge"), criterion=criterion, prompt_version__content_hash=content
     )
-    own = finished.filter(Exists(prompts))
-    if own.exists():
+    # NB: ids, as the database would else look for the runs again at each verdict.
+    if own := list(finished.filter(Exists(prompts)).values_list("pk", flat=True)):
         return LatestVerdicts(criterion, own, by_champion=True)
     verdicts = Verdict.objects.filter(run=OuterRef("pk"), criterion=criterion)
-    return LatestVerdicts(criterion, finished.filter(Exists(verdicts)), by_champion=False)
+    others = finished.filter(Exists(verdicts)).values_list("pk", flat=True)
+    return LatestVerdicts(criterion, list(others), by_champion=False)

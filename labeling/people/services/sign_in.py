@@ -11,10 +11,11 @@ from django.contrib import messages
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from labeling.models.people import User
+from labeling.models.people import SecondFactor, User, Workspace
 from labeling.people.queries.second_factor import misses_one
 from labeling.people.services.audit import acting
 from labeling.people.services.devices import device_of, device_remember
@@ -29,12 +30,21 @@ logger = logging.getLogger(__name__)
 
 
 class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
-    """Accounts by user name or e-mail, each with what the pages ask of every request, in one query."""
+    """Accounts by user name or e-mail, each with what the pages ask of every request."""
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the account of a session; `second_factor_due` tells whether it has to set one up first."""
-        user = User.objects.annotate(second_factor_due=misses_one()).filter(pk=user_id).first()  # type: ignore[no-redef]
-        return user if user is not None and self.user_can_authenticate(user) else None
+        """
+        Return the account of a session; `second_factor_due` tells whether it has to set one up first.
+
+        One query; two where the workspace requires second factors.
+        """
+        policy = Subquery(Workspace.objects.values("second_factor")[:1])
+        user: Any = User.objects.annotate(policy=policy).filter(pk=user_id).first()
+        if user is None or not self.user_can_authenticate(user):
+            return None
+        if user.policy not in (None, SecondFactor.OFF):
+            user.second_factor_due = User.objects.filter(misses_one(), pk=user_id).exists()
+        return cast(User, user)
 
 
 class ResetKeys(PasswordResetTokenGenerator):

@@ -10,9 +10,10 @@ from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, 
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from labeling.models.people import AuditEvent, Role, User, Workspace
+from labeling.people.services.sign_in import Accounts
 from labeling.people.services.tokens import token_create
 from tests.factories.pages import page_text
 from tests.factories.rows import make_user
@@ -181,3 +182,20 @@ def test_people_without_one_are_marked_where_it_is_required(client: Client, lead
     set_up(lead_user)
     client.force_login(lead_user)
     assert "Required, none" in page_text(client.get("/people/"))
+
+
+def test_a_session_costs_a_second_query_only_where_second_factors_are_required(
+    lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    accounts: Any = Accounts()
+    require("off")
+    with django_assert_num_queries(1):
+        assert not accounts.get_user(lead_user.pk).second_factor_due
+    require("leads")
+    with django_assert_num_queries(2):
+        assert accounts.get_user(lead_user.pk).second_factor_due
+    set_up(lead_user)
+    assert not accounts.get_user(lead_user.pk).second_factor_due
+    lead_user.is_active = False
+    lead_user.save()
+    assert accounts.get_user(lead_user.pk) is None
