@@ -213,6 +213,11 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 _OWN = ("NoWordOfOurs", "TokensEndWithPassword")
 AUTH_PASSWORD_VALIDATORS += [{"NAME": f"labeling.people.services.accounts.{name}"} for name in _OWN]
+# Hashes of earlier versions are renewed at the next sign-in.
+PASSWORD_HASHERS = [
+    "labeling.people.services.password_hash.Argon2id",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"

@@ -79,6 +79,7 @@ def test_no_line_is_longer_than_110_characters() -> None:
 
 # Pins that no import names: programs, back ends, and what a setting loads by name.
 STARTED = {
+    "argon2-cffi": "Django's hasher of passwords imports it",
     "gunicorn": "lace_site/management/commands/serve.py starts it",
     "defusedxml": "openpyxl reads with it where it is installed",
     "psycopg": "Django's PostgreSQL back end imports it",
