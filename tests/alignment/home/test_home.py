@@ -17,7 +17,7 @@ from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.reports.worker import report_store
 from common.inbox.services import comment_add
 from common.inbox.subjects import subjects_open_to
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Role, User
@@ -198,7 +198,8 @@ def test_an_author_keeps_the_figures_until_those_of_a_newer_run_are_counted(busy
     newer = Run.objects.get(pk=run.pk)
     newer.pk, newer.source_hash, newer.finished_at = None, "", timezone.now()
     newer.save()
-    for row in [*run.run_chats.all(), *Verdict.objects.filter(run=run)]:
+    rows: list[RunChat | Verdict] = [*run.run_chats.all(), *Verdict.objects.filter(run=run)]
+    for row in rows:
         row.pk, row.run = None, newer
         row.save()
     assert newest_run("otto", "wrong_fact") == run
