@@ -29,7 +29,7 @@ from tests.factories.rows import make_user
 from tests.factories.runs import KEY, MODEL, always, environment
 from tests.stub_endpoint import StubEndpoint
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 README = DOCS.parent / "README.md"
 EXPORTS = Path(__file__).parent / "labeling" / "ingest" / "exports"
 
@@ -72,6 +72,14 @@ def terminal(new: Checkout, migrated: Path) -> Checkout:
     return new
 
 
+@pytest.fixture
+def imported(terminal: Checkout) -> Checkout:
+    """A terminal with a workspace that has a chat set."""
+    terminal.run(".venv/bin/python manage.py import_rubric rubric.json")
+    terminal.run(".venv/bin/python manage.py import_chats chats.jsonl --set calibration")
+    return terminal
+
+
 def shell_blocks(page: Path) -> list[Block]:
     return [block for block in blocks(page) if block.language == "sh"]
 
@@ -97,30 +105,29 @@ def test_get_started_leads_from_nothing_to_a_report(new: Checkout) -> None:
 
 
 def test_a_workspace_is_copied_and_brought_back_as_the_page_says(
-    terminal: Checkout, migrated: Path, tmp_path: Path
+    imported: Checkout, migrated: Path, tmp_path: Path
 ) -> None:
     def here(text: str) -> str:
         for place in ("/backups", "/tmp/trial", "/srv/lace"):  # noqa: S108
-            folder = terminal.folder if place == "/srv/lace" else tmp_path / Path(place).name
+            folder = imported.folder if place == "/srv/lace" else tmp_path / Path(place).name
             folder.mkdir(exist_ok=True)
             text = text.replace(place, str(folder))
         return text
 
     there = {"LACE_DATA_DIR": str(tmp_path / "there")}
     both, nightly, trial, archive = (here(block.text) for block in shell_blocks(DOCS / "back-up.md"))
-    terminal.run(shell_blocks(DOCS / "get-started.md")[1].text)
     backup, restore = both.splitlines()
-    terminal.run(backup)
-    terminal.run(restore, there)
-    terminal.run(nightly.split(maxsplit=5)[5])  # at once, not at 3:15
+    imported.run(backup)
+    imported.run(restore, there)
+    imported.run(nightly.split(maxsplit=5)[5])  # at once, not at 3:15
     assert len(list((tmp_path / "backups").iterdir())) == 2
-    terminal.run(trial)
+    imported.run(trial)
     assert (tmp_path / "trial" / "lace.sqlite3").exists()
     export, take_in = archive.splitlines()
-    terminal.run(f"rm -f workspace.zip\n{export}")
+    imported.run(f"rm -f workspace.zip\n{export}")
     shutil.copytree(migrated, tmp_path / "elsewhere")
-    terminal.run(take_in, {"LACE_DATA_DIR": str(tmp_path / "elsewhere")})
-    documented_archive(terminal.folder / "workspace.zip")
+    imported.run(take_in, {"LACE_DATA_DIR": str(tmp_path / "elsewhere")})
+    documented_archive(imported.folder / "workspace.zip")
 
 
 def documented_archive(path: Path) -> None:
@@ -137,15 +144,14 @@ def documented_archive(path: Path) -> None:
         assert columns.keys() == found["tables"][table].keys()
 
 
-def test_files_of_other_tools_and_calibration_chats_are_imported(terminal: Checkout) -> None:
+def test_files_of_other_tools_and_calibration_chats_are_imported(imported: Checkout) -> None:
     calibration = the_block("label.md", "sh", "Gold and calibration sets")
     traces = shell_blocks(DOCS / "production.md")[1]
     assert traces.heading == "Send chats"
-    terminal.run(shell_blocks(DOCS / "get-started.md")[1].text)
     for name, source in {"traces": "langfuse_observations_v2.jsonl", "spans": "otel_spans.jsonl"}.items():
-        shutil.copy(EXPORTS / source, terminal.folder / f"{name}.jsonl")
-    shutil.copy(terminal.folder / "chats.jsonl", terminal.folder / "round-1.jsonl")
-    terminal.run(f"{calibration}\n{traces.text}")
+        shutil.copy(EXPORTS / source, imported.folder / f"{name}.jsonl")
+    shutil.copy(imported.folder / "chats.jsonl", imported.folder / "round-1.jsonl")
+    imported.run(f"{calibration}\n{traces.text}")
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
