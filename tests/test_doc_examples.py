@@ -2,62 +2,77 @@
 
 import base64
 import json
+import logging
+import pkgutil
 import re
 import shlex
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import LazySettings
 from django.conf import settings as project
-from django.test import Client
-from django.urls import resolve
+from django.test import Client, RequestFactory
+from django.urls import resolve, reverse
+from kombu.exceptions import OperationalError
+from structlog.contextvars import bound_contextvars
 
+import bench
 from alignment.certificates.core.signatures import sign
+from evaluation.core.types import Criterion
+from evaluation.engines.core.verdicts import read_answer
 from evaluation.gateway.prices import read_prices
+from evaluation.models.outbox import OutboxEvent
 from evaluation.models.runs import Run
 from evaluation.webhooks.core import signed_headers
 from labeling.models.chats import Chat
 from labeling.models.labels import Label
-from labeling.models.people import Role
+from labeling.models.people import Role, User
 from labeling.people.services.roles import PERMISSIONS
 from labeling.people.services.tokens import token_create
-from tests.factories.doc_pages import DOCS, FENCE, blocks
+from lace_site.watch.logs import current_request, formatter
+from tests.factories.doc_pages import DOCS, FENCE, blocks, the_block
 from tests.factories.rows import make_user
 from tests.files import run
 from tests.world import World, make_world, rolled_back
 
+HERE = "tests/test_doc_examples.py"
 PAGES = sorted([*DOCS.rglob("*.md"), project.BASE_DIR / "README.md"])
 
-# Blocks that nothing here runs, by page: how many, and why.
-NOT_RUN = {
-    "agents.md": (2, "an installation; tests/alignment/agents start the server with this configuration"),
-    "README.md": (3, "make and the first commands: the same as in get-started.md"),
-    "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
-    "client.md": (8, "tests/client/test_client_docs.py executes them against a server"),
-    "deploy.md": (4, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
-    "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
-    "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),
-    "get-started.md": (4, "make and evaluate: tests/test_journey.py"),
-    "judging.md": (1, "what a model answers: tests/evaluation/engines"),
-    "label.md": (1, "tests/labeling/sets/test_set_kinds.py"),
-    "load.md": (1, "benchmarks of hours; the commands are the names of modules in bench/"),
-    "production.md": (5, "a download; tests of ingest, webhooks and experiments make the same calls"),
-    "run-it.md": (1, "processes: tests/test_serve.py"),
-    "tutorial.md": (9, "the demo's own runs and tests; every command has tests of its own"),
-    "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
+COMMANDS = "tests/test_doc_commands.py"
+# Blocks that tests run, by page: how many in which file.
+RUN = {
+    "README.md": {COMMANDS: 2, "tests/test_tutorial.py": 1},
+    "agents.md": {COMMANDS: 1, "tests/alignment/agents/test_agent_stdio.py": 1},
+    "api.md": {HERE: 2},
+    "back-up.md": {COMMANDS: 4},
+    "client.md": {"tests/client/test_client_docs.py": 7},
+    "files.md": {HERE: 11, COMMANDS: 3},
+    "gate.md": {COMMANDS: 1},
+    "get-started.md": {HERE: 3, COMMANDS: 4, "tests/test_tutorial.py": 1},
+    "judging.md": {HERE: 1},
+    "label.md": {COMMANDS: 1},
+    "production.md": {HERE: 5, COMMANDS: 2},
+    "review-alignment.md": {HERE: 1},
+    "run-it.md": {HERE: 1, COMMANDS: 1},
+    "tutorial.md": {"tests/test_tutorial.py": 9},
+    "watch.md": {HERE: 2, COMMANDS: 1},
 }
-
-
-RUN_HERE = {
-    "files.md": len(blocks(DOCS / "reference" / "files.md")),
-    "api.md": len(blocks(DOCS / "reference" / "api.md")),
-    "get-started.md": 4,  # three files and their import
-    "production.md": 3,  # chats, topic rules, a signature
-    "review-alignment.md": 1,
-    "run-it.md": 1,  # prices
+# The others, by page and first words: why no test can run them.
+NOT_RUN = {
+    ("client.md", "pip install ./client"): "fetches the programs that build a package",
+    ("deploy.md", "printf 'SECRET_KEY="): "needs a container engine; `make walk` does the image's steps",
+    ("deploy.md", "kubectl create"): "needs a cluster; tests/deploy reads the manifests",
+    ("deploy.md", "useradd --system"): "needs root and a machine; `make walk` does these steps",
+    ("deploy.md", "systemctl enable"): "needs systemd; `make walk` starts what the units start",
+    ("faults.md", "make faults"): "takes half an hour; tests/test_faults.py does six of them",
+    ("load.md", "make bench"): "takes hours; a test below checks that each benchmark exists",
+    ("production.md", ".venv/bin/pip install"): "downloads a model of names",
 }
 
 
@@ -68,8 +83,24 @@ def test_no_fence_is_left_open(page: Path) -> None:
 
 def test_every_block_is_run_or_has_a_reason() -> None:
     counts = {page.name: len(found) for page in PAGES if (found := blocks(page))}
-    not_run = {page: number - RUN_HERE.get(page, 0) for page, number in counts.items()}
-    assert {page: number for page, (number, _) in NOT_RUN.items()} == {k: n for k, n in not_run.items() if n}
+    texts = {page.name: [block.text for block in blocks(page)] for page in PAGES}
+    for (page, begins), reason in NOT_RUN.items():
+        assert len([text for text in texts[page] if text.startswith(begins)]) == 1, (page, begins)
+        assert reason
+    explained = Counter(page for page, _ in NOT_RUN)
+    assert counts == {page: explained[page] + sum(RUN.get(page, {}).values()) for page in {*RUN, *explained}}
+
+
+def test_a_test_that_runs_the_blocks_of_a_page_reads_that_page() -> None:
+    for page, files in RUN.items():
+        for file in files:
+            assert page in (project.BASE_DIR / file).read_text(encoding="utf-8"), (page, file)
+
+
+def test_every_benchmark_that_is_named_exists() -> None:
+    names = re.findall(r"-m bench (\w+)", the_block("understand/load.md", "sh", "Load"))
+    assert len(names) >= 4
+    assert set(names) <= {module.name for module in pkgutil.iter_modules(bench.__path__)}
 
 
 # ---------- files ----------
@@ -171,26 +202,33 @@ True or False, with the messages that show it.
 
 @pytest.mark.django_db
 @pytest.mark.sweep
-def test_every_call_of_the_api_page_is_answered(settings: LazySettings) -> None:
+def test_every_call_of_the_docs_is_answered(settings: LazySettings) -> None:
     settings.OPENAI_API_KEY = "no-worker-uses-it"
     settings.LACE_REASONING_MODEL = "gpt-5-mini"  # a budget needs a model with a price
     world = make_world()
+    OutboxEvent.objects.update(created_at=datetime(2026, 11, 1, 12, tzinfo=UTC))  # in the docs' period
     secret = token_create(user=world.users["lead"], name="docs", scopes=PERMISSIONS[Role.LEAD], days=1).secret
-    lines = [line for block in blocks(DOCS / "reference" / "api.md") for line in block.text.splitlines()]
+    texts = [block.text for block in blocks(DOCS / "reference" / "api.md")]
+    texts += [the_block("production.md", "sh", heading) for heading in CALLS_OF_PRODUCTION]
+    lines = "".join(texts).replace("\\\n", " ").splitlines()
     calls = [line for line in lines if line.startswith("curl")]
-    assert len(calls) >= 7
+    assert len(calls) >= 15
     for line in calls:
         with rolled_back():
             assert answered(line, world, secret) < 300, line
 
 
+CALLS_OF_PRODUCTION = ("Read results by program", "Webhooks by API")
+
+
 def answered(line: str, world: World, secret: str) -> int:
-    """The status of a curl line, on the world's run and set instead of the numbers in the docs."""
+    """The status of a curl line, on what the world has instead of the numbers and names in the docs."""
     words = shlex.split(line)
     url = urlsplit(words[-1].replace("$url", "/api"))
     body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None
-    numbers = {"runs": world.args["run_id"], "sets": world.args["set_id"]}
-    path = re.sub(r"(runs|sets)/\d+", lambda match: f"{match[1]}/{numbers[match[1]]}", url.path)
+    own = {"runs": "run_id", "sets": "set_id", "webhooks": "webhook_id", "experiments": "experiment_key"}
+    named = r"(runs|sets|webhooks|experiments)/(?:\d+|greeting)"
+    path = re.sub(named, lambda match: f"{match[1]}/{world.args[own[match[1]]]}", url.path)
     assert resolve(path)
     query = url.query.replace("rater=Ada", f"rater={world.desk.rater.name}")
     method = words[words.index("-X") + 1] if "-X" in words else "GET"
@@ -198,13 +236,6 @@ def answered(line: str, world: World, secret: str) -> int:
     text = json.dumps(body) if body else ""
     full = f"{path}?{query}" if query else path
     return int(client.generic(method, full, text, content_type="application/json").status_code)
-
-
-def the_block(page: str, language: str, heading: str) -> str:
-    """The text of the first block in a language below a heading."""
-    return next(
-        block.text for block in blocks(DOCS / page) if (block.language, block.heading) == (language, heading)
-    )
 
 
 @pytest.mark.django_db
@@ -248,3 +279,41 @@ def test_the_price_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "prices.json"
     path.write_text(the_block("run-it.md", "json", "Costs and budgets"), encoding="utf-8")
     assert list(read_prices(path)) == ["my-model"]
+
+
+# ---------- what the workbench and its models write ----------
+
+
+def test_the_block_that_ends_an_answer_is_read() -> None:
+    text = the_block("understand/judging.md", "", "Reading answers")
+    keys = re.findall(r"(?m)^(\w+):", text)
+    criteria = [Criterion(key, "So?", "", "simple", True, True, "", ()) for key in keys]
+    values = read_answer(f"What was said.\n\n{text}", criteria=criteria).values
+    assert dict(values) == dict(zip(keys, (True, False, None), strict=True))
+
+
+def test_a_line_of_the_log_is_as_it_is_shown(rf: RequestFactory) -> None:
+    shown = json.loads(the_block("watch.md", "json", "Logs"))
+    request = rf.generic(shown["method"], "/")
+    request.user = User(pk=shown["user"])
+    request.resolver_match = resolve(reverse(shown["route"]))
+    refused = OperationalError("[Errno 111] Connection refused")
+    words = ("run %s was not enqueued: %s", (7, refused))
+    record = logging.LogRecord(shown["logger"], logging.WARNING, __file__, 1, *words, None)
+    token = current_request.set(request)
+    try:
+        with bound_contextvars(request_id=shown["request_id"]):
+            line = formatter(form="json", debug=False).format(record)
+    finally:
+        current_request.reset(token)
+    assert json.loads(line) | {"timestamp": shown["timestamp"]} == shown
+
+
+@pytest.mark.django_db
+def test_prometheus_reads_the_metrics_with_the_configuration_that_is_shown(settings: LazySettings) -> None:
+    settings.LACE_METRICS_TOKEN = "a-token-of-prometheus"
+    (job,) = yaml.safe_load(the_block("watch.md", "yaml", "Metrics"))["scrape_configs"]
+    # Prometheus's own defaults: the path, and the kind of authorization.
+    assert not {"metrics_path", "basic_auth"} & job.keys() and "type" not in job["authorization"]
+    headers = {"Authorization": f"Bearer {settings.LACE_METRICS_TOKEN}"}
+    assert "lace_build_info" in Client(headers=headers).get("/metrics").content.decode()

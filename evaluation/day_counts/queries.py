@@ -15,7 +15,7 @@ from django.utils import timezone
 from common.jsonl import in_batches
 from evaluation.day_counts.core import Answer, CountedCriterion, Place, Tally
 from evaluation.models.day_counts import PLACE, DayCount, DayScore
-from evaluation.models.runs import ANCHORS, TESTS, Run, Verdict
+from evaluation.models.runs import ANCHORS, TESTS, Run, Unit, Verdict
 
 CHATS_AT_ONCE = 1000
 # A chat's metadata field with the version of the bot that answered.
@@ -114,8 +114,11 @@ def run_tally(run_id: int, *, models: Apps | Any = apps) -> Tally:
 
 
 def units_verdicts(run_id: int, unit_ids: Collection[int]) -> QuerySet[Verdict, Any]:
-    """Return the verdicts on all chats of these units, in the order of chats."""
-    chats = Verdict.objects.filter(run=run_id, unit__in=unit_ids).values("chat")
+    """Return the verdicts on all chats of these units, in the order of chats.
+
+    NB: the chats come from the units: looked up in the verdicts, the database would read all of the run's.
+    """
+    chats = Unit.objects.filter(pk__in=unit_ids).values("chat")
     return Verdict.objects.filter(run=run_id, chat__in=chats).order_by("chat_id")
 
 

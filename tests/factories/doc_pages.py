@@ -34,3 +34,10 @@ def blocks(page: Path) -> list[Block]:
         above = re.findall(r"(?m)^#+ (.+)$", FENCE.sub("", text[: match.start()]))
         found.append(Block(above[-1] if above else "", match[2], match[3]))
     return found
+
+
+def the_block(page: str, language: str, heading: str) -> str:
+    """The text of the first block in a language below a heading."""
+    return next(
+        block.text for block in blocks(DOCS / page) if (block.language, block.heading) == (language, heading)
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 from django.urls import reverse
 
@@ -169,8 +169,8 @@ def version_metrics(
 ) -> dict[tuple[int, str], Figures]:
     """Return metrics by criterion id and content hash of the prompt, optionally only for `contents`.
 
-    With `stored` nothing is counted: runs without cached counts are left out, and counts from before the
-    latest human answers are `outdated`.
+    With `stored` nothing is counted: runs without stored counts are left out, so that earlier figures stay
+    until a worker has counted a new run, and counts from before the latest human answers are `outdated`.
 
     Versions with the same text and examples share their metrics. Counts are cached with the run until a human
     answer changes. If a split compares 1 to 9 holdout chats, a user without access to the holdout gets counts
@@ -181,7 +181,7 @@ def version_metrics(
     if contents is not None:
         prompts = prompts.filter(prompt_version__content_hash__in=contents)
     judged = list(prompts.values_list("judge_id", "criterion_id", "prompt_version__content_hash", "group"))
-    runs = _newest_runs(judged)
+    runs = _newest_runs(judged, counted=stored)
     by_id = {row.pk: row for row in criteria}
     pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
     counted = [(run, by_id[criterion]) for (_, criterion), run in pairs.items()]
@@ -223,8 +223,13 @@ def _metrics(
     )
 
 
-def _newest_runs(judged: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
-    """Return runs by criterion, content, set and split, newest first; runs over part of a set come last."""
+def _newest_runs(
+    judged: Iterable[tuple[int, int, str, int]], *, counted: bool
+) -> dict[tuple[int, str, int, str], Run]:
+    """Return runs by criterion, content, set and split, newest first; runs over part of a set come last.
+
+    `counted`: of the runs whose counts are stored alone.
+    """
     contents: dict[int, list[tuple[int, str]]] = {}
     for judge, criterion, content, _ in judged:
         contents.setdefault(judge, []).append((criterion, content))
@@ -233,8 +238,11 @@ def _newest_runs(judged: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int,
         chat_set__in=ChatSet.objects.listed(),  # not a night's sample: one more every day, with few labels
         state__in=FINISHED,
         purpose__in=MEASURING,
-    ).values_list("pk", "judge_id", "chat_set_id", "options")
-    ordered = sorted(rows, key=lambda row: (row[3].get("limit") is None, row[0]), reverse=True)
+    )
+    if counted:
+        rows = rows.filter(Exists(Report.objects.filter(kind=Report.Kind.MEASURED, run=OuterRef("pk"))))
+    columns = rows.values_list("pk", "judge_id", "chat_set_id", "options")
+    ordered = sorted(columns, key=lambda row: (row[3].get("limit") is None, row[0]), reverse=True)
     chosen: dict[tuple[int, str, int, str], int] = {}
     for pk, judge, chat_set, options in ordered:
         for criterion, content in contents[judge]:

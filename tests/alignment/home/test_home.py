@@ -17,7 +17,7 @@ from alignment.prompts.queries.version_metrics import version_counts_store
 from alignment.reports.worker import report_store
 from common.inbox.services import comment_add
 from common.inbox.subjects import subjects_open_to
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Role, User
@@ -191,6 +191,30 @@ def test_an_author_keeps_the_figures_of_the_dev_split(busy: Compared) -> None:
     before = splits_shown(User.objects.get(username="otto"))
     report_store(Scope(run.chat_set, run), share=False)
     assert splits_shown(User.objects.get(username="otto")) == before == {"dev"}
+
+
+def test_an_author_keeps_the_figures_until_those_of_a_newer_run_are_counted(busy: Compared) -> None:
+    run = newest_run("otto", "wrong_fact")
+    newer = Run.objects.get(pk=run.pk)
+    newer.pk, newer.source_hash, newer.finished_at = None, "", timezone.now()
+    newer.save()
+    rows: list[RunChat | Verdict] = [*run.run_chats.all(), *Verdict.objects.filter(run=run)]
+    for row in rows:
+        row.pk, row.run = None, newer
+        row.save()
+    assert newest_run("otto", "wrong_fact") == run
+    assert "Wrong fact is critical: TPR" in home_of("otto")
+    version_counts_store(newer)
+    assert newest_run("otto", "wrong_fact") == newer
+    assert "Wrong fact is critical: TPR" in home_of("otto")
+
+
+def newest_run(name: str, criterion: str) -> Run:
+    """The run whose figures the user sees of a criterion."""
+    rows = {row.criterion.key: row for row in glance_rows(user=User.objects.get(username=name))}
+    newest = rows[criterion].newest
+    assert newest is not None
+    return newest.run
 
 
 def test_an_author_sees_criteria_to_work_on_with_the_reason(busy: Compared) -> None:

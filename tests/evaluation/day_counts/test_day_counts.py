@@ -3,7 +3,7 @@
 import random
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from evaluation.core.types import GroupResult, VerdictResult
 from evaluation.day_counts.core import Answer, CountedCriterion, Place, Tally
-from evaluation.day_counts.queries import chat_places, is_exact
+from evaluation.day_counts.queries import chat_places, is_exact, units_verdicts
 from evaluation.day_counts.services import days_recount
 from evaluation.models.day_counts import DayCount, DayScore
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
@@ -235,3 +235,29 @@ def test_counting_takes_the_same_queries_for_any_number_of_units() -> None:
     assert taken[0] == taken[1]
     days_recount(units[0].run_id)
     assert is_exact(units[0].run_id)
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="counts the steps of SQLite's machine")
+def test_the_verdicts_of_a_batch_are_found_without_reading_the_whole_run() -> None:
+    rubric = make_rubric("polite")
+    units = leased_run(rubric, [make_chat() for _ in range(200)])
+    run, batch = units[0].run_id, [unit.pk for unit in units[:5]]
+    steps = []
+    for some in (units[:10], units[10:]):
+        with transaction.atomic():
+            writer_of(rubric).finish([judged(unit, "polite", True) for unit in some])
+        steps.append(steps_of(lambda: len(units_verdicts(run, batch))))
+    assert steps[1] <= 2 * steps[0]
+
+
+def steps_of(query: Callable[[], int]) -> int:
+    """How many steps of SQLite's machine a query takes."""
+    steps: list[int] = []
+    connection.ensure_connection()
+    connection.connection.set_progress_handler(lambda: steps.append(1), 1)
+    try:
+        query()
+    finally:
+        connection.connection.set_progress_handler(None, 1)
+    return len(steps)

@@ -7,7 +7,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
@@ -119,6 +120,16 @@ def test_a_question_that_was_answered_gets_its_stored_answer_with_its_probabilit
     assert again.reply.logprobs == tokens
     assert again.reply.call == CallUsed(again.call_id, reused=True)
     assert new.attempt_id and Attempt.objects.count() == 2
+
+
+def test_a_stored_answer_is_read_by_one_query_and_nothing_is_written() -> None:
+    ledger, questions = Ledger(), [ask("one"), ask("two")]
+    for question, opened in zip(questions, ledger.open(questions), strict=True):
+        ledger.end([ended(question, opened)])
+    with CaptureQueriesContext(connection) as queries:
+        again = Ledger().open([*questions, questions[0]])
+    assert [one.reply and one.reply.text for one in again] == [ANSWER.text] * 3
+    assert [query["sql"].split()[0] for query in queries] == ["SELECT"]
 
 
 def test_an_answer_that_another_process_stored_first_stays() -> None:
