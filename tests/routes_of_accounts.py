@@ -34,4 +34,13 @@ ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
     "alignment:person_personal_data_file": (post(LEADS, says=200),),
     "alignment:chat_personal_data": (get(LEADS), post(LEADS, {"name": "x"}, says=200)),
     "alignment:chat_personal_data_file": (post(LEADS, says=200),),
+    "api_chat_personal_data": (
+        get(LEADS, query={"chat": "CANARY-train"}),
+        Case(LEADS, "DELETE", query={"chat": "CANARY-train", "confirm": "CANARY-train"}),
+    ),
+    "api_person_personal_data": (
+        get(LEADS, query={"user": "ines"}),
+        Case(LEADS, "DELETE", query={"user": "ines", "confirm": "ines"}, says=409),  # it is active
+        Case(LEADS, "DELETE", query={"rater": "CANARY-third", "confirm": "CANARY-third"}),
+    ),
 }
