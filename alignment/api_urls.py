@@ -13,6 +13,7 @@ from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
 from alignment.monitoring import api as monitoring
+from alignment.personal_data import api as personal_data
 from alignment.prompts.api import criterion as criteria
 from alignment.prompts.api import prompts
 from alignment.prompts.redesign import api as redesigns
@@ -32,6 +33,10 @@ urlpatterns = [
         "topic-prompt/measure/",
         topic_prompt.TopicPromptMeasureApi.as_view(),
         name="api_topic_prompt_measure",
+    ),
+    path("personal-data/chat/", personal_data.ChatPersonalData.as_view(), name="api_chat_personal_data"),
+    path(
+        "personal-data/person/", personal_data.PersonPersonalData.as_view(), name="api_person_personal_data"
     ),
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
     path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),

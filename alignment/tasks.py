@@ -29,6 +29,7 @@ from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS
 from evaluation.webhooks.worker import webhooks_sweep
 from labeling.ingest.services.chats import ingest_sweep
 from labeling.jobs.services import jobs_sweep
+from labeling.people.services.mail_sending import mails_sweep
 from labeling.people.services.sign_in_log import sign_ins_forget
 from labeling.transfer.services.work import imports_sweep
 
@@ -61,10 +62,12 @@ SWEEPS = (
     imports_sweep,
     ingest_sweep,
     topics_sweep,
-    inbox_sweep,
     retention_sweep,
     calls_count,
     sign_ins_forget,
+    # Last: a mail server may take seconds.
+    mails_sweep,
+    inbox_sweep,
 )
 
 

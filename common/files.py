@@ -5,12 +5,17 @@ import io
 import itertools
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from common.problems import InputProblem, OutsideFailure
+
+# What reading a damaged ZIP file raises, beside errors of the disk.
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError)
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")
 _BOM = "\ufeff"  # without it Excel reads UTF-8 as the machine's old code page

@@ -11,6 +11,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from lace_site.account_forms import ACCOUNT_FORMS, MFA_FORMS  # noqa: F401  of django-allauth
 from lace_site.environment import (
     BASE_DIR,
     count,
@@ -224,13 +225,6 @@ LOGOUT_REDIRECT_URL = "account_login"
 # Local accounts of django-allauth; nobody signs up: leads create accounts and invite.
 AUTHENTICATION_BACKENDS = ["labeling.people.services.sign_in.Accounts"]
 ACCOUNT_ADAPTER = "labeling.people.services.sign_in.AccountAdapter"
-ACCOUNT_FORMS = {
-    "login": "labeling.people.forms.SignInForm",
-    "change_password": "labeling.people.forms.ChangePasswordForm",
-    "reset_password": "labeling.people.forms.ResetByMailForm",
-    "reset_password_from_key": "labeling.people.forms.NewPasswordForm",
-    "reauthenticate": "labeling.people.forms.PasswordAgainForm",
-}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -239,21 +233,16 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "LACE workbench: "
 ACCOUNT_SESSION_REMEMBER = ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "labeling.people.services.sign_in.ResetKeys"  # noqa: S105
 # Failed sign-ins, over all processes: by address, and by address and account. Never by account alone, or
-# anybody could lock it.
-ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+# anybody could lock it; and never those that succeed, or a team behind one address would wait.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "20/m/ip,5/5m/key"}
 # Days for which the audit log keeps sign-ins; the database deletes none younger than 30.
 LACE_SIGN_IN_LOG_DAYS = count("LACE_SIGN_IN_LOG_DAYS", default=365, least=30)
 # Second factors.
 MFA_ADAPTER = "labeling.people.services.second_factor.SecondFactorAdapter"
-MFA_FORMS = {
-    "authenticate": "labeling.people.forms.CodeForm",
-    "reauthenticate": "labeling.people.forms.CodeAgainForm",
-    "activate_totp": "labeling.people.forms.AppForm",
-    "add_webauthn": "labeling.people.forms.PasskeyForm",
-    "edit_webauthn": "labeling.people.forms.PasskeyNameForm",
-}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+# Refused passkeys count (labeling.people.services.passkeys), not all sign-ins at an address.
+MFA_RATE_LIMITS = {"webauthn_login": None}
 MFA_TOTP_TOLERANCE = 1  # clocks of phones differ: the code before and the one after count, too
 # Single sign-on with OpenID Connect.
 LACE_SSO_ISSUER = env.str("LACE_SSO_ISSUER", default="").rstrip("/")

@@ -2,6 +2,7 @@
 
 from tests.cases import LEADS, NOBODY, PEOPLE, SIGNED_IN, Case, get, post
 
+SEEN = {"chat_id": "holdout_chat"}
 ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
     # What changes a factor asks for the password again first.
     "mfa_index": (get(SIGNED_IN),),
@@ -34,4 +35,15 @@ ROUTES_OF_ACCOUNTS: dict[str, tuple[Case, ...]] = {
     "alignment:person_personal_data_file": (post(LEADS, says=200),),
     "alignment:chat_personal_data": (get(LEADS), post(LEADS, {"name": "x"}, says=200)),
     "alignment:chat_personal_data_file": (post(LEADS, says=200),),
+    # An export shows the holdout, too: a token without the right to see it opens none.
+    "api_chat_personal_data": (
+        get(LEADS, query={"chat": "CANARY-train"}, chat_id="holdout_chat"),
+        Case(LEADS, "DELETE", query={"chat": "CANARY-train", "confirm": "CANARY-train"}, args=SEEN),
+    ),
+    "api_person_personal_data": (
+        get(LEADS, query={"user": "ines"}, chat_id="holdout_chat"),
+        # It is active.
+        Case(LEADS, "DELETE", query={"user": "ines", "confirm": "ines"}, args=SEEN, says=409),
+        Case(LEADS, "DELETE", query={"rater": "CANARY-third", "confirm": "CANARY-third"}, args=SEEN),
+    ),
 }

@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
 
-from common.files import json_line
+from common.files import DAMAGED_ZIP, json_line
 from common.guarded_json import guarded_loads
 from common.jsonl import Fields
 from common.problems import FieldProblem, InputProblem, shown
@@ -27,7 +26,7 @@ LARGEST = 20 * 1024**3  # bytes of all tables together
 MOST_SHRUNK, SMALL = 200, 10 * 1024**2
 _CHUNK = 1 << 20
 _ENCRYPTED = 0x1
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, OSError)
+_DAMAGED = (*DAMAGED_ZIP, OSError)
 
 Row = dict[str, Any]
 

@@ -164,6 +164,7 @@ _WATCH = "counts what happened at this installation"
 LEFT_OUT: Mapping[str, str] = {
     "labeling.ApiToken": _PRIVATE,
     "labeling.Invitation": _RIGHTS,
+    "labeling.AccountMail": "e-mails on their way from this installation",
     "account.EmailAddress": "addresses stand with their accounts",
     "account.EmailConfirmation": _PRIVATE,
     "evaluation.CallCount": _WATCH,

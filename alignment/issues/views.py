@@ -43,9 +43,10 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.runs.worker.single_calls import question_estimate
 from labeling.models.chats import Topic
-from labeling.models.people import User
+from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import accounts_with
+from labeling.people.services.audit import audit
 from labeling.sets.queries import names_of_sets
 from labeling.sets.services import SPLITS_BY_HAND
 
@@ -102,7 +103,9 @@ def change_grouping(request: HttpRequest) -> HttpResponse:
 @require_safe
 def issues_csv(request: HttpRequest) -> HttpResponse:
     """Return the list as a table."""
-    found = issue_list(only=IssueFilter.read(request.GET.dict()), user=request.user)
+    only = IssueFilter.read(request.GET.dict())
+    found = issue_list(only=only, user=request.user)
+    audit(actor=_user(request), verb="issues exported", obj=Workspace.current(), format="csv")
     return table_file(issue_lines(found), HEAD, name="issues.csv")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
@@ -26,7 +26,9 @@ from alignment.monitoring.queries.page import Address, Chart, chart, days_name, 
 from common.access import permission_or_404
 from common.downloads import table_file
 from labeling.models.chats import Topic
+from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 
 CHATS_A_PAGE = 20
 ON_HOME = 6  # criteria in the panel
@@ -157,6 +159,7 @@ def rates_csv(request: HttpRequest) -> HttpResponse:
     """Return the points of all charts, one a row."""
     window = _window(request)
     found = overview(window, user=request.user) if window else None
+    audit(actor=cast(User, request.user), verb="rates exported", obj=Workspace.current(), format="csv")
     return table_file(overview_rows(found), HEAD, name="monitoring.csv")
 
 
@@ -166,6 +169,7 @@ def criterion_csv(request: HttpRequest, key: str) -> HttpResponse:
     """Return the points of a criterion and its topics, one a row."""
     row, window = get_object_or_404(Criterion, key=key), _window(request)
     lines = criterion_rows(criterion_production(window, row, user=request.user)) if window else iter(())
+    audit(actor=cast(User, request.user), verb="rates exported", obj=row, criterion=key, format="csv")
     return table_file(lines, HEAD, name=f"monitoring-{key}.csv")
 
 

@@ -1,7 +1,7 @@
 """Pages of alignment reports: list, report, lists of chats, stored report and its CSV."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -36,7 +36,9 @@ from common.downloads import table_file
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import kind_of
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 
 PAGE = 50
 
@@ -128,7 +130,7 @@ def report_share_set(request: HttpRequest, set_id: int) -> HttpResponse:
 def report_table_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Download the report that the page of a run shows, as CSV."""
     run, scope = run_and_scope(request, run_id)
-    return _table(request, scope, f"alignment-report-run-{run.pk}.csv")
+    return _table(request, scope, run, f"alignment-report-run-{run.pk}.csv")
 
 
 @permission_or_404("labeling.see_judge")
@@ -136,8 +138,9 @@ def report_table_run(request: HttpRequest, run_id: int) -> HttpResponse:
 @comparison_view
 def report_table_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """Download the report on a set, as CSV."""
-    scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
-    return _table(request, scope, f"alignment-report-set-{set_id}.csv")
+    chat_set = get_object_or_404(ChatSet, pk=set_id)
+    scope = scope_or_404(request, chat_set, None)
+    return _table(request, scope, chat_set, f"alignment-report-set-{set_id}.csv")
 
 
 @permission_or_404("labeling.see_judge")
@@ -216,6 +219,7 @@ def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
 def report_table(request: HttpRequest, report_id: int) -> HttpResponse:
     """Download a stored report as CSV."""
     row = found_or_404(readable_report(report_id, user=request.user))
+    audit(actor=cast(User, request.user), verb="report exported", obj=row, format="csv")
     return table_file(stored_csv_rows(row), HEAD, name=f"alignment-report-{row.pk}.csv")
 
 
@@ -290,10 +294,11 @@ def _share(request: HttpRequest, scope: Scope, page: str) -> HttpResponse:
     return redirect("alignment:report_stored", row.pk)
 
 
-def _table(request: HttpRequest, scope: Scope, name: str) -> HttpResponse:
+def _table(request: HttpRequest, scope: Scope, about: Run | ChatSet, name: str) -> HttpResponse:
     shown = shown_report(scope, user=request.user)
     if shown.report is None:
         raise Http404
+    audit(actor=cast(User, request.user), verb="report exported", obj=about, format="csv")
     return table_file(csv_rows(shown.report, pin=shown.pin), HEAD, name=name)
 
 

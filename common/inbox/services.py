@@ -16,6 +16,7 @@ from django.utils import timezone
 from common.inbox.subjects import Subject, subjects_open_to
 from common.models import Comment, InboxChoice, InboxItem
 from common.problems import FieldProblem
+from common.site_address import site_address
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ def _send_mail(user: AbstractUser) -> None:
     ]
     if not lines:
         return
-    text = "\n".join([*lines, "", f"{settings.SITE_URL}{reverse('inbox')}"])
+    text = "\n".join([*lines, "", site_address(reverse("inbox"))])
     try:
         send_mail(f"LACE workbench: {len(lines)} unread", text, None, [user.email])
     except OSError as error:  # of the network, or the server's answer; the next sweep tries again

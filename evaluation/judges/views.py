@@ -113,7 +113,8 @@ def profile_act(request: HttpRequest, profile_id: int, act: str) -> HttpResponse
 def _form(request: HttpRequest, form: ProfileForm, profile: JudgeProfile | None) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
-            saved = profile_save(name=form.cleaned_data["name"], choice=form.choice, profile=profile)
+            name, by = form.cleaned_data["name"], cast(User, request.user)
+            saved = profile_save(name=name, choice=form.choice, profile=profile, by=by)
         except FieldProblem as problem:
             form.refuse(problem)
         else:
@@ -123,14 +124,14 @@ def _form(request: HttpRequest, form: ProfileForm, profile: JudgeProfile | None)
 
 
 def _duplicate(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
-    copy = profile_duplicate(profile=profile)
+    copy = profile_duplicate(profile=profile, by=cast(User, request.user))
     messages.success(request, f"Profile {copy.name} created. Rename it and change its settings.")
     return redirect("evaluation:profile_edit", copy.pk)
 
 
 def _delete(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
     try:
-        profile_delete(profile=profile)
+        profile_delete(profile=profile, by=cast(User, request.user))
     except ProfileRefused as refused:
         messages.error(request, f"Not deleted: {refused}.")
         return redirect("evaluation:profile_detail", profile.pk)
@@ -139,7 +140,7 @@ def _delete(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
 
 
 def _make_default(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
-    profile_make_default(profile=profile)
+    profile_make_default(profile=profile, by=cast(User, request.user))
     messages.success(request, f"{profile.name} is now the default profile.")
     return redirect("evaluation:profile_detail", profile.pk)
 

@@ -164,6 +164,8 @@ class AuditEvent(models.Model):
     request_id = models.CharField(max_length=32, default="", blank=True)
     # Of the client that asked; "" for workers and commands.
     address = models.CharField(max_length=39, default="", db_default="", blank=True)
+    # Of the API token that a program used; "" for pages, workers and commands.
+    token_name = models.CharField(max_length=120, default="", db_default="", blank=True)
 
     objects = AppendOnly.as_manager()
 
@@ -231,3 +233,39 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return self.name or self.get_role_display()
+
+
+class AccountMail(models.Model):
+    """An e-mail about an account that waits, or could not be sent; one that was sent is deleted.
+
+    Links in it are made when it is sent: no table has their secrets.
+    """
+
+    class Kind(models.TextChoices):
+        INVITATION = "invitation", "Invitation"
+        RESET = "reset", "Link for a new password"
+        NOTICE = "notice", "Notice"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        FAILED = "failed", "Failed"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    to = models.EmailField(max_length=320)
+    # Of a notice; the worker writes the others.
+    text = models.TextField(blank=True, default="")
+    invitation = models.ForeignKey(
+        Invitation, on_delete=models.CASCADE, null=True, blank=True, related_name="mails"
+    )
+    state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField()
+    next_at = models.DateTimeField()
+    # In words, without server or address.
+    error = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "next_at"], name="accountmail_due")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

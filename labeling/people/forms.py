@@ -4,15 +4,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from allauth.account import forms as allauth
+from allauth.core import context
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.forms import ActivateTOTPForm
-from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
+from allauth.mfa.webauthn.forms import (
+    AddWebAuthnForm,
+    AuthenticateWebAuthnForm,
+    EditWebAuthnForm,
+    LoginWebAuthnForm,
+    ReauthenticateWebAuthnForm,
+)
 from django import forms
 from django.contrib.auth.models import Group
+from django.http import HttpRequest
 
 from common.problems import FieldProblem
 from labeling.models.people import Role, SecondFactor
 from labeling.people.core import OBJECT_PATTERN
+from labeling.people.services.mail import reset_ask
+from labeling.people.services.passkeys import BECAUSE, passkey_tried, second_step
 
 if TYPE_CHECKING:
     MultipleChoice = forms.ModelMultipleChoiceField[Any]
@@ -72,6 +83,16 @@ class ResetByMailForm(allauth.ResetPasswordForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _words(self, email="E-mail")
+
+    def clean_email(self) -> str:
+        """Return the address. NB: unlike allauth, look up no account: that would take time for one."""
+        return str(self.cleaned_data["email"]).strip()
+
+    def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Let a worker look for accounts and send links."""
+        email = str(self.cleaned_data["email"])
+        reset_ask(email=email)
+        return email
 
 
 class ProblemForm(forms.Form):
@@ -291,6 +312,11 @@ class CodeForm(AuthenticateForm):  # type: ignore[misc]
         self.fields["code"].help_text = "Of your authenticator app, or one of your recovery codes."
         self.fields["code"].widget.attrs |= CODE_ATTRIBUTES
 
+    def clean_code(self) -> str:
+        """Check the code; a lock-out is logged."""
+        with second_step(request=context.request, user=self.user):
+            return str(super().clean_code())
+
 
 class CodeAgainForm(ReauthenticateForm):  # type: ignore[misc]
     """Confirm a change by a code."""
@@ -299,6 +325,33 @@ class CodeAgainForm(ReauthenticateForm):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         _words(self, code="Code")
         self.fields["code"].widget.attrs |= CODE_ATTRIBUTES
+
+
+class PasskeySignInForm(LoginWebAuthnForm):  # type: ignore[misc]
+    """Sign in with a passkey alone."""
+
+    def clean_credential(self) -> Authenticator:
+        """Check the passkey; one that is refused is counted and logged."""
+        with passkey_tried(request=context.request, credential=self.cleaned_data["credential"]):
+            return super().clean_credential()
+
+
+class PasskeyStepForm(AuthenticateWebAuthnForm):  # type: ignore[misc]
+    """A passkey as the second step of a sign-in."""
+
+    def clean_credential(self) -> Authenticator:
+        """Check the passkey; one that is refused is logged."""
+        with second_step(request=context.request, user=self.user, because=BECAUSE):
+            return super().clean_credential()
+
+
+class PasskeyAgainForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    """Confirm a change by a passkey."""
+
+    def clean_credential(self) -> Authenticator:
+        """Check the passkey; one that is refused is logged."""
+        with second_step(request=context.request, user=self.user, because=BECAUSE):
+            return super().clean_credential()
 
 
 class AppForm(ActivateTOTPForm):  # type: ignore[misc]
@@ -331,6 +384,7 @@ class AuditFilterForm(forms.Form):
         required=False, label="To", widget=forms.DateInput(attrs={"type": "date", "class": "input"})
     )
     object = forms.RegexField(OBJECT_PATTERN, required=False, max_length=80, widget=forms.HiddenInput)
+    token_name = forms.CharField(required=False, max_length=120, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, people: Choices, kinds: Choices, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

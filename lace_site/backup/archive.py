@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,14 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common.files import open_private
+from common.files import DAMAGED_ZIP, open_private
 from common.problems import InputProblem, OutsideFailure
 
 FORMAT = 1
 MANIFEST, CERTIFICATE_KEY = "manifest.json", "certificate_key.pem"
 LARGEST_MANIFEST = 1_000_000  # bytes
 _CHUNK = 1 << 20
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +115,12 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
         archive = zipfile.ZipFile(file)
     except OSError as error:
         raise InputProblem(f"{file}: {error.strerror}") from None
-    except _DAMAGED:
+    except DAMAGED_ZIP:
         raise InputProblem(f"{file} is no backup, or a damaged one: use another") from None
     try:
         with archive:
             yield archive
-    except _DAMAGED:
+    except DAMAGED_ZIP:
         raise InputProblem(f"{file} is damaged: use another backup") from None
 
 

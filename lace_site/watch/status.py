@@ -24,6 +24,7 @@ from evaluation.models.outbox import WebhookEndpoint
 from evaluation.models.runs import Attempt, Run, WorkerHeartbeat
 from evaluation.runs.queries.stuck import StuckRun, stuck_runs
 from evaluation.runs.queries.workers import HEARD_WITHIN, queue_workers
+from labeling.people.queries.mail import MailState, mail_state
 from lace_site.health import site_status
 from lace_site.watch.collector import QUEUES, volumes
 
@@ -120,6 +121,7 @@ class Status:
     stuck: list[StuckRun]
     failed_runs: list[Run]
     webhooks: list[WebhookEndpoint]
+    mail: MailState
     volumes: list[Volume]
     database: int
 
@@ -137,6 +139,7 @@ def site_now() -> Status:
         stuck=stuck_runs()[:MOST_ROWS],
         failed_runs=_failed_runs(),
         webhooks=list(WebhookEndpoint.objects.exclude(failing_since=None, stopped_at=None)[:MOST_ROWS]),
+        mail=mail_state(),
         volumes=list(_volumes()),
         database=database_bytes(),
     )

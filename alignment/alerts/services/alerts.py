@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +14,7 @@ from alignment.alerts.core.plan_watch import Step
 from alignment.alerts.queries.nights import Gap
 from alignment.models.alerts import Alert, AlertMute, WatchStep
 from common.inbox.services import Kind, inbox_add
+from common.site_address import site_address
 from evaluation.models.judges import Judge
 from evaluation.models.outbox import EventKind
 from evaluation.outbox.services import outbox_publish_all
@@ -239,7 +239,7 @@ def alert_event(alert: Alert) -> Mapping[str, Any]:
     judge = alert.judge
     return {
         "alert": alert.pk,
-        "url": f"{settings.SITE_URL}{reverse('alerts:detail', args=[alert.pk])}",
+        "url": site_address(reverse("alerts:detail", args=[alert.pk])),
         "plan": alert.plan.name,
         "kind": str(alert.kind),
         "cause": str(alert.cause) or None,

@@ -112,7 +112,7 @@ def nightly_judge_run(lead: User) -> Run:
     """Run the nightly judge over the labelled chats, so that its errors are known."""
     run = history.run_ensure(JUDGE, chat_set=history.support_set(), by=lead, judge=RECIPE)
     if not JudgeProfile.objects.filter(name=JUDGE).exists():
-        profile = profile_save(name=JUDGE, choice=RECIPE)
+        profile = profile_save(name=JUDGE, choice=RECIPE, by=lead)
         Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=profile)
     return run
 

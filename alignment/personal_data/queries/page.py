@@ -65,8 +65,7 @@ class PersonData:
     @property
     def deleted(self) -> bool:
         """Whether the account is a pseudonym already."""
-        user = self.person.user
-        return user is not None and not user.is_active and user.username == f"deleted-{user.pk}"
+        return self.person.deleted
 
 
 def chat_data(chat: Chat) -> ChatData:

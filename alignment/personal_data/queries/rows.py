@@ -27,7 +27,7 @@ from evaluation.models.runs import Attempt, ModelCall, Passage, TextBlock, UnitC
 from labeling.models.chats import Chat
 from labeling.models.imports import DataImport, ImportedRow
 from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
-from labeling.models.people import ApiToken, AuditEvent, Invitation, Rater, User
+from labeling.models.people import AccountMail, ApiToken, AuditEvent, Invitation, Rater, User
 
 Rows = Mapping[str, QuerySet[Any]]
 ROWS_AT_ONCE = 500
@@ -56,6 +56,20 @@ class Person:
         if self.user:
             return self.user.get_full_name() or self.user.get_username()
         return str(self.rater)
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the person is a pseudonym already."""
+        if self.user:
+            return not self.user.is_active and self.user.username == self.pseudonym
+        return self.rater is not None and self.rater.name == self.pseudonym
+
+    @property
+    def pseudonym(self) -> str:
+        """Return the name under which a deleted person's answers stay."""
+        if self.user:
+            return f"deleted-{self.user.pk}"
+        return f"deleted-rater-{self.rater.pk if self.rater else 0}"
 
 
 def person_of(*, user: User | None = None, rater: Rater | None = None) -> Person:
@@ -209,6 +223,7 @@ def _account_rows(user: User) -> dict[str, QuerySet[Any]]:
         "labeling.User": User.objects.filter(pk=user.pk),
         "labeling.ApiToken": ApiToken.objects.filter(user=user),
         "labeling.Invitation": Invitation.objects.filter(invitation_of(user)),
+        "labeling.AccountMail": mails_to(user),
         "account.EmailAddress": EmailAddress.objects.filter(user=user),
         "mfa.Authenticator": Authenticator.objects.filter(user=user),
         "socialaccount.SocialAccount": SocialAccount.objects.filter(user=user),
@@ -224,6 +239,11 @@ def _account_rows(user: User) -> dict[str, QuerySet[Any]]:
         "labeling.AuditEvent": AuditEvent.objects.filter(about),
         "admin.LogEntry": LogEntry.objects.filter(user=user),
     }
+
+
+def mails_to(user: User) -> QuerySet[AccountMail]:
+    """Return the e-mails to this person that were not sent yet."""
+    return AccountMail.objects.filter(to__iexact=user.email) if user.email else AccountMail.objects.none()
 
 
 def invitation_of(user: User) -> Q:

@@ -20,7 +20,7 @@ from alignment.models.archives import WorkspaceArchive
 from alignment.models.misalignments import TriageChange
 from alignment.models.pins import PinnedChat
 from alignment.models.reports import Report
-from alignment.personal_data.queries.rows import Person, invitation_of
+from alignment.personal_data.queries.rows import Person, invitation_of, mails_to
 from alignment.retention.services import DELETED
 from common.models import Comment, FormDraft, InboxChoice, InboxItem
 from common.overwrite import overwritten
@@ -35,8 +35,8 @@ from labeling.models.people import ApiToken, Invitation, Rater, User
 from labeling.models.sampling import SamplePlan
 from labeling.people.services.audit import acting, audit, operator_name
 from labeling.people.services.audit_texts import (
-    event_addresses_delete,
     event_names_replace,
+    event_origins_delete,
     names_replaced,
 )
 from labeling.people.services.rights import check_manages
@@ -67,7 +67,7 @@ def person_erase(*, person: Person, by: User | None) -> PersonDeletion:
     if user is not None and user.is_active:
         raise InputProblem(ACTIVE)
     with overwritten():
-        pseudonym = f"deleted-{user.pk}" if user else f"deleted-rater-{rater.pk if rater else 0}"
+        pseudonym = person.pseudonym
         names = _names(person, pseudonym)
         if rater is not None:
             _erase_rater(rater, pseudonym)
@@ -122,6 +122,7 @@ def _erase_account(user: User, pseudonym: str) -> None:
         PinnedChat.objects.filter(author=user),
         IngestRequest.objects.filter(by=user),
         ApiToken.objects.filter(user=user),
+        mails_to(user),
         EmailAddress.objects.filter(user=user),
         Authenticator.objects.filter(user=user),
         SocialAccount.objects.filter(user=user),
@@ -143,7 +144,7 @@ def _erase_account(user: User, pseudonym: str) -> None:
     about.update(object_repr=pseudonym, change_message="")
     for plan in SamplePlan.objects.filter(raters=user):
         plan.raters.remove(user)
-    event_addresses_delete(of=user)
+    event_origins_delete(of=user)
     user.groups.clear()
     user.user_permissions.clear()
     stored = User.objects.get(pk=user.pk)

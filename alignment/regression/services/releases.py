@@ -51,7 +51,7 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     for version in _new_champions(test):
         prompt_promote(version=version, reason=why, by=by, overridden=bool(against))
     if (profile := _new_profile(test)) is not None:
-        profile_make_default(profile=profile)
+        profile_make_default(profile=profile, by=by)
     test.released_by, test.released_at = by, timezone.now()
     test.release_reason, test.overridden = why, bool(against)
     test.save(update_fields=["released_by", "released_at", "release_reason", "overridden"])

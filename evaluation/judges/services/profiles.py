@@ -32,11 +32,13 @@ def profiles_ensure() -> None:
     shipped, _ = JudgeProfile.objects.get_or_create(
         name=DEFAULT, defaults={"config": spec_to_json(JudgeSpec("direct"))}
     )
-    profile_make_default(profile=shipped)
+    _make_default(shipped)
 
 
 @transaction.atomic
-def profile_save(*, name: str, choice: JudgeSpec, profile: JudgeProfile | None = None) -> JudgeProfile:
+def profile_save(
+    *, name: str, choice: JudgeSpec, profile: JudgeProfile | None = None, by: User | None = None
+) -> JudgeProfile:
     """Create a profile, or change this one. Raises FieldProblem for an empty or used name.
 
     Runs started from it keep their judge.
@@ -48,25 +50,40 @@ def profile_save(*, name: str, choice: JudgeSpec, profile: JudgeProfile | None =
     if (named.exclude(pk=profile.pk) if profile else named).exists():
         raise FieldProblem("name", "another profile has this name")
     row = profile or JudgeProfile()
+    old = {"name": row.name, **row.config} if profile else {}
     row.name, row.config = name, spec_to_json(choice)
     row.save()
+    new = {"name": row.name, **row.config}
+    changed = {key: {"old": old.get(key), "new": new.get(key)} for key in new if old.get(key) != new[key]}
+    if not profile:
+        audit(actor=by, verb="profile created", obj=row, name=row.name)
+    elif changed:
+        audit(actor=by, verb="profile changed", obj=row, **{"name": row.name, **changed})
     return row
 
 
 @transaction.atomic
-def profile_duplicate(*, profile: JudgeProfile) -> JudgeProfile:
+def profile_duplicate(*, profile: JudgeProfile, by: User | None = None) -> JudgeProfile:
     """Copy a profile under a new name; the copy is not the default."""
     names = set(JudgeProfile.objects.values_list("name", flat=True))
     number, name = 1, _copy_name(profile.name, 1)
     while name in names:
         number += 1
         name = _copy_name(profile.name, number)
-    return JudgeProfile.objects.create(name=name, config=profile.config)
+    row = JudgeProfile.objects.create(name=name, config=profile.config)
+    audit(actor=by, verb="profile created", obj=row, name=row.name, copy_of=profile.name)
+    return row
 
 
 @transaction.atomic
-def profile_make_default(*, profile: JudgeProfile) -> None:
+def profile_make_default(*, profile: JudgeProfile, by: User | None = None) -> None:
     """Make this the profile that runs and regression tests use when none is named."""
+    _make_default(profile)
+    audit(actor=by, verb="profile made default", obj=profile, name=profile.name)
+
+
+@transaction.atomic
+def _make_default(profile: JudgeProfile) -> None:
     profiles_lock()
     JudgeProfile.objects.filter(is_default=True).exclude(pk=profile.pk).update(is_default=False)
     JudgeProfile.objects.filter(pk=profile.pk).update(is_default=True)
@@ -99,13 +116,14 @@ def profiles_lock() -> None:
 
 
 @transaction.atomic
-def profile_delete(*, profile: JudgeProfile) -> None:
+def profile_delete(*, profile: JudgeProfile, by: User | None = None) -> None:
     """Delete a profile; its judges and runs stay. Raises ProfileRefused for the default, or a plan's."""
     row = JudgeProfile.objects.select_for_update().get(pk=profile.pk)
     if row.is_default:
         raise ProfileRefused(f"{row.name} is the default profile: make another one the default first")
     if plan := NightlyJudge.objects.filter(profile=row).select_related("plan").first():
         raise ProfileRefused(f"the sample plan {plan.plan.name} uses it: choose another profile there")
+    audit(actor=by, verb="profile deleted", obj=row, name=row.name)
     row.delete()
 
 

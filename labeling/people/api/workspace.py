@@ -62,7 +62,8 @@ class WorkspaceApi(ApiView):
 class AuditOutput(RowOutput[AuditEvent]):
     """A change in the workspace; `actor` is null for workers, commands and failed sign-ins.
 
-    `request_id` and `address`, the client's, are empty for workers and commands.
+    `request_id` and `address`, the client's, are empty for workers and commands; `token_name`, of
+    the API token that was used, is empty for pages, too.
     """
 
     actor = serializers.CharField(source="actor.username", allow_null=True, default=None)
@@ -84,6 +85,7 @@ class AuditQuery(QueryInput):
     person = serializers.CharField(
         required=False, max_length=150, help_text="A user name; - for workers and commands."
     )
+    token_name = serializers.CharField(required=False, max_length=120, help_text="The name of an API token.")
     kind = choice_parameter("kind", [kind.key for kind in KINDS])
     object = serializers.RegexField(
         OBJECT_PATTERN, required=False, max_length=80, help_text="Type and id: labeling.labelingjob:3"

@@ -17,7 +17,10 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 EVENTS_A_PAGE = 50
 ROWS_AT_ONCE = 1000
-COLUMNS = ("id", "at", "actor", "kind", "verb", "object_type", "object_id", "request_id", "address", "detail")
+COLUMNS = (
+    *("id", "at", "actor", "token_name", "kind", "verb", "object_type", "object_id"),
+    *("request_id", "address", "detail"),
+)
 # An object in an address: labeling.labelingjob:3
 OBJECT_SEPARATOR = ":"
 COMMAND_LINE = "-"
@@ -29,12 +32,14 @@ class AuditFilter:
     Which events to list; what is left out narrows nothing.
 
     person : user name; "-" for workers and the command line.
+    token_name : name of an API token; tokens of two people may have the same name.
     kind : a key of `KINDS`.
     object : type and id, as `labeling.labelingjob:3`.
     first, last : days, both included, in the time zone of the workspace.
     """
 
     person: str = ""
+    token_name: str = ""
     kind: str = ""
     object: str = ""
     first: date | None = None
@@ -49,7 +54,7 @@ class AuditFilter:
     def query(self) -> dict[str, str]:
         """Return the parameters of an address that lists the same."""
         days = {"first": self.first, "last": self.last}
-        given = {"person": self.person, "kind": self.kind, "object": self.object}
+        given = {name: getattr(self, name) for name in ("person", "token_name", "kind", "object")}
         given |= {name: day.isoformat() for name, day in days.items() if day}
         return {name: value for name, value in given.items() if value}
 
@@ -66,6 +71,8 @@ class AuditFilter:
             wanted &= Q(actor=None, address="")
         elif self.person:
             wanted &= Q(actor__username=self.person)
+        if self.token_name:
+            wanted &= Q(token_name=self.token_name)
         if self.kind in KINDS_BY_KEY:
             wanted &= _of_kind(self.kind)
         if self.object:
@@ -144,9 +151,8 @@ def audit_lines(*, user: User, only: AuditFilter) -> Iterator[dict[str, Any]]:
     """Yield the events as lines of a file, newest first."""
     for event in audit_events(user=user, only=only).order_by("-pk").iterator(chunk_size=ROWS_AT_ONCE):
         actor = event.actor.get_username() if event.actor else None
-        line = {"id": event.pk, "at": event.at.isoformat(), "actor": actor, "kind": kind_of(event.verb)}
-        names = ("verb", "object_type", "object_id", "request_id", "address", "detail")
-        yield line | {name: getattr(event, name) for name in names}
+        computed = {"at": event.at.isoformat(), "actor": actor, "kind": kind_of(event.verb)}
+        yield {name: computed.get(name, getattr(event, name, None)) for name in COLUMNS}
 
 
 def thing_name(object_type: str, object_id: int | str) -> str:

@@ -97,7 +97,7 @@ def people_page() -> PeoplePage:
         active=tuple(row for row in rows if row.user.is_active),
         inactive=tuple(row for row in rows if not row.user.is_active),
         groups=tuple(_groups()),
-        invitations=tuple(open_invitations()),
+        invitations=tuple(open_invitations().prefetch_related("mails")),
     )
 
 

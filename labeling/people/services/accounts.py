@@ -1,6 +1,7 @@
 """Changes of accounts, whoever makes them, are logged; a new password revokes tokens and sends a notice."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
@@ -8,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models.signals import m2m_changed, post_save, pre_save
 
 from labeling.models.people import ApiToken, Role, User
-from labeling.people.services.audit import acting_user, audit, rights_are_logged
+from labeling.people.services.audit import acting, acting_user, audit, rights_are_logged
 from labeling.people.services.mail import notice_send
 from labeling.people.services.tokens import token_revoke
 
@@ -110,6 +111,16 @@ def _account_changed(*, instance: User, update_fields: Collection[str] | None, *
 def _account_created(*, instance: User, created: bool, **_: Any) -> None:
     if created:
         _log(instance, [], _flags(instance))
+
+
+@contextmanager
+def rights_change(*, of: User, by: User) -> Iterator[None]:
+    """Log all changes of roles and rights in here as one."""
+    old = _rights(of)
+    with acting(by, rights_logged=True):
+        yield
+    with acting(by):
+        _log(of, old, _rights(of))
 
 
 def _log(user: User, old: list[str], new: list[str]) -> None:

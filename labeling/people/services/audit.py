@@ -12,13 +12,14 @@ from django.db import models
 from common.jsonl import ImportResult
 from common.request_id import current_request_id
 from labeling.models.people import ApiToken, AuditEvent, User, Workspace
-from labeling.people.services.origin import current_address
+from labeling.people.services.origin import current_address, current_token_name
 
 ROWS_AT_ONCE = 500
 
 _acting: ContextVar[User | None] = ContextVar("acting", default=None)
 _rights_logged: ContextVar[bool] = ContextVar("rights_logged", default=False)
-_agent: ContextVar[Mapping[str, str] | None] = ContextVar("agent", default=None)
+# Program and token name of the coding agent at work.
+_agent: ContextVar[tuple[str, str] | None] = ContextVar("agent", default=None)
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def acting_user() -> User | None:
 @contextmanager
 def through_agent(*, token: ApiToken, program: str) -> Iterator[None]:
     """Record every action in here as one of a coding agent: its program, and the token that it holds."""
-    reset = _agent.set({"agent": program or "unnamed", "agent_token": token.name})
+    reset = _agent.set((program or "unnamed", token.name))
     try:
         yield
     finally:
@@ -102,12 +103,14 @@ def operator_name() -> str:
 
 
 def _event(actor: User | None, verb: str, obj: models.Model, detail: Mapping[str, Any]) -> AuditEvent:
+    agent = _agent.get()
     return AuditEvent(
         actor=actor,
         verb=verb,
         object_type=obj._meta.label_lower,
         object_id=obj.pk,
-        detail={**detail, **(_agent.get() or {})},
+        detail={**detail, "agent": agent[0]} if agent else dict(detail),
         request_id=current_request_id(),
         address=current_address(),
+        token_name=agent[1] if agent else current_token_name(),
     )

@@ -33,11 +33,12 @@ def event_names_replace(names: Mapping[str, str]) -> None:
     _store(changed)
 
 
-def event_addresses_delete(*, of: User) -> None:
-    """Delete the addresses of entries by a person and about them, such as failed sign-ins."""
+def event_origins_delete(*, of: User) -> None:
+    """Delete the addresses of entries by a person and about them, and the names of the person's tokens."""
     about = Q(actor=of) | Q(object_type=User._meta.label_lower, object_id=of.pk)
     with log_unlocked():
         _events().filter(about).exclude(address="").update(address="")
+        _events().filter(actor=of).exclude(token_name="").update(token_name="")
 
 
 def names_replaced(value: Any, names: Mapping[str, str]) -> Any:

@@ -6,21 +6,18 @@ from base64 import b32encode
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
 from common.problems import FieldProblem, InputProblem
-from labeling.models.people import Invitation, Role, User, Workspace
+from labeling.models.people import AccountMail, Invitation, Role, User, Workspace
 from labeling.people.queries.people import accounts_exist, open_invitations
 from labeling.people.services.audit import audit
-from labeling.people.services.mail import mail_send, site_address
+from labeling.people.services.mail import invitation_mail
 from labeling.people.services.people import account_make, lead_lock
 
 VALID = timedelta(days=7)
@@ -31,16 +28,21 @@ WRONG_CODE = "this is not the setup code of this workspace; serve prints it when
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
-    """A new invitation; `secret` goes into the link and is not stored."""
+    """
+    A new invitation; `secret` goes into the link and is not stored.
+
+    by_mail : whether a link is sent by e-mail, in place of this one.
+    """
 
     invitation: Invitation
     secret: str = field(repr=False)
+    by_mail: bool
 
 
 @sensitive_variables("secret")
 @transaction.atomic
 def invitation_create(*, by: User, role: str, name: str = "", email: str = "") -> NewInvitation:
-    """Create an invitation for one person, valid for 7 days. Raises FieldProblem."""
+    """Create an invitation for one person, valid for 7 days; send it if it can be. Raises FieldProblem."""
     if role not in Role.values:
         raise FieldProblem("role", "choose a role")
     secret = secrets.token_urlsafe(32)
@@ -54,40 +56,29 @@ def invitation_create(*, by: User, role: str, name: str = "", email: str = "") -
     )
     known = {"role": role, "name": invitation.name, "email": invitation.email}
     audit(actor=by, verb="invitation created", obj=invitation, **known)
-    return NewInvitation(invitation, secret)
+    return NewInvitation(invitation, secret, invitation_mail(invitation=invitation))
 
 
 @sensitive_variables("secret")
 @transaction.atomic
-def invitation_renew(*, invitation: Invitation, by: User) -> NewInvitation:
-    """Make a new link, valid for 7 days; the one before ends. Raises InputProblem for an ended invitation."""
+def invitation_renew(*, invitation: Invitation, by: User, by_mail: bool) -> NewInvitation:
+    """
+    Make a new link, valid for 7 days; the one before ends.
+
+    by_mail : whether to send it, if it can be.
+
+    Raises InputProblem for an ended invitation.
+    """
     row = open_invitations().select_for_update(of=("self",)).filter(pk=invitation.pk).first()
     if row is None:
         raise InputProblem("This invitation was used, revoked or has expired. Create a new one.")
     secret = secrets.token_urlsafe(32)
     row.digest, row.expires_at, row.mailed_at = digest(secret), timezone.now() + VALID, None
     row.save(update_fields=["digest", "expires_at", "mailed_at"])
+    # NB: an e-mail on its way would end this link.
+    AccountMail.objects.filter(invitation=row).delete()
     audit(actor=by, verb="invitation renewed", obj=row, role=row.role, name=row.name, email=row.email)
-    return NewInvitation(row, secret)
-
-
-@sensitive_variables("link", "text", "new")
-def invitation_mail(*, new: NewInvitation, by: User) -> bool | None:
-    """Send the link to the invited person; None where there is no mail server or address, False on failure.
-
-    NB: outside a transaction: a mail server may take seconds.
-    """
-    row = new.invitation
-    if not settings.INBOX_MAIL or not row.email:
-        return None
-    link = site_address(reverse("labeling:join", kwargs={"token": new.secret}))
-    name = " ".join((by.get_full_name() or by.get_username()).split())
-    context = {"by": name, "role": Role(row.role).label.lower(), "until": timezone.localtime(row.expires_at)}
-    text = render_to_string("labeling/people/mail/invitation.txt", {**context, "link": link})
-    if not mail_send(to=row.email, subject="invitation", text=text):
-        return False
-    Invitation.objects.filter(pk=row.pk).update(mailed_at=timezone.now())
-    return True
+    return NewInvitation(row, secret, by_mail and invitation_mail(invitation=row))
 
 
 def invitation_of(*, secret: str) -> Invitation | None:

@@ -1,39 +1,31 @@
-"""E-mails about accounts: plain and short, with links to the address that the settings name."""
-
-import logging
-from functools import partial
+"""E-mails about accounts: added to a table in the transaction of their cause, and sent by a worker."""
 
 from django.conf import settings
-from django.core.mail import EmailMessage
-from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
-from labeling.models.people import User
+from common.site_address import site_address
+from labeling.models.people import AccountMail, Invitation, User
 from labeling.people.services.origin import current_address, current_browser
 
-logger = logging.getLogger(__name__)
+
+def reset_ask(*, email: str) -> None:
+    """
+    Ask for a link that sets a password.
+
+    NB: whether an account has the address is looked up by the worker: the page must not take longer for one.
+    """
+    if settings.INBOX_MAIL:
+        _add(AccountMail.Kind.RESET, to=email)
 
 
-def site_address(path: str) -> str:
-    """Return the address of a page for a mail. NB: never from the request, whose host anybody can name."""
-    return f"{settings.SITE_URL}{path}"
-
-
-def mail_send(*, to: str, subject: str, text: str) -> bool:
-    """Send a mail; False where the mail server cannot be reached or refuses it. The log names no address."""
-    message = EmailMessage(
-        f"{settings.ACCOUNT_EMAIL_SUBJECT_PREFIX}{subject}",
-        text,
-        to=[to],
-        headers={"Auto-Submitted": "auto-generated"},
-    )
-    try:
-        return message.send() == 1
-    except (OSError, ValueError) as error:  # of the network, the server's answer, or the address
-        logger.warning("account e-mail not sent: %s", type(error).__name__)
+def invitation_mail(*, invitation: Invitation) -> bool:
+    """Send an invitation's link, which the worker makes; False without a mail server or address."""
+    if not settings.INBOX_MAIL or not invitation.email:
         return False
+    _add(AccountMail.Kind.INVITATION, to=invitation.email, invitation=invitation)
+    return True
 
 
 def notice_send(*, user: User, what: str) -> None:
@@ -49,4 +41,11 @@ def notice_send(*, user: User, what: str) -> None:
         "reset": site_address(reverse("account_reset_password")),
     }
     text = render_to_string("labeling/people/mail/notice.txt", context)
-    transaction.on_commit(partial(mail_send, to=user.email, subject="your account changed", text=text))
+    _add(AccountMail.Kind.NOTICE, to=user.email, text=text)
+
+
+def _add(kind: str, *, to: str, text: str = "", invitation: Invitation | None = None) -> None:
+    now = timezone.now()
+    AccountMail.objects.create(
+        kind=kind, to=to, text=text, invitation=invitation, created_at=now, next_at=now
+    )

@@ -1,4 +1,4 @@
-"""Where a request comes from: the client's address and browser, for limits, mails and the audit log."""
+"""Where a request comes from: address, browser and API token, for limits, mails and the audit log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from django.conf import settings
 from django.http import HttpRequest
 
+from labeling.models.people import ApiToken
 from labeling.people.core import browser_name, client_address
 
 # A request without an address came over a socket of this machine.
@@ -45,3 +46,10 @@ def current_browser() -> str:
     """Return the name of the browser or program that asks; "" for workers and on the command line."""
     request = _current.get()
     return "" if request is None else browser_name(request.META.get("HTTP_USER_AGENT", ""))
+
+
+def current_token_name() -> str:
+    """Return the name of the API token of the program that asks; "" for pages, workers and commands."""
+    # NB: REST framework notes on the request what it was signed in with.
+    token = getattr(_current.get(), "auth", None)
+    return token.name if isinstance(token, ApiToken) else ""

@@ -15,6 +15,7 @@ from django.utils import timezone
 from common.problems import FieldProblem, InputProblem
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import ApiToken, Role, User
+from labeling.people.services.accounts import rights_change
 from labeling.people.services.audit import acting, audit
 from labeling.people.services.rights import check_manages
 from labeling.people.services.sessions import sessions_end
@@ -91,7 +92,7 @@ def account_change(
         stored.email = email
         stored.save(update_fields=["first_name", "last_name", "email"])
         audit(actor=by, verb="account changed", obj=stored, user=stored.username, **changed)
-    with acting(by):
+    with rights_change(of=stored, by=by):
         stored.groups.set([*Group.objects.filter(name__in=_known(roles)), *groups])
     return stored
 

@@ -139,7 +139,9 @@ def _receiver(verb: str) -> Any:
 def _used(*, user: User, authenticator: Authenticator, **_: Any) -> None:
     """Log the use of a recovery code: whoever did not use it has lost the codes."""
     if authenticator.type == Authenticator.Type.RECOVERY_CODES:
-        left = len(authenticator.wrap().get_unused_codes())
+        # NB: allauth marks the code as used on a row of its own.
+        stored = Authenticator.objects.get(pk=authenticator.pk)
+        left = len(stored.wrap().get_unused_codes())
         audit(actor=user, verb="second-factor recovered", obj=user, user=user.get_username(), codes_left=left)
 
 

@@ -1,6 +1,5 @@
 """Sign-in by django-allauth: no sign-up, own words and links, keys that reset a password."""
 
-import logging
 from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -19,14 +18,11 @@ from labeling.models.people import SecondFactor, User, Workspace
 from labeling.people.queries.second_factor import misses_one
 from labeling.people.services.audit import acting
 from labeling.people.services.devices import device_of, device_remember
-from labeling.people.services.mail import site_address
 from labeling.people.services.origin import address_of
 from labeling.people.services.sign_in_log import sign_in_blocked, sign_in_failed, sign_in_succeeded
 
 # As ACCOUNT_RATE_LIMITS, without the limit by address.
 KNOWN_BROWSER = {"login_failed": "5/5m/key"}
-
-logger = logging.getLogger(__name__)
 
 
 class Accounts(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
@@ -60,12 +56,8 @@ class ResetKeys(PasswordResetTokenGenerator):
 
 def reset_path(user: User) -> str:
     """Return the address, without host, of a page on which the user sets a password."""
-    return _path(f"{user_pk_to_url_str(user)}-{ResetKeys().make_token(user)}")
-
-
-def _path(key: str) -> str:
-    account, _, rest = key.partition("-")
-    return reverse("account_reset_password_from_key", kwargs={"uidb36": account, "key": rest})
+    names = {"uidb36": user_pk_to_url_str(user), "key": ResetKeys().make_token(user)}
+    return reverse("account_reset_password_from_key", kwargs=names)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -146,17 +138,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         """Store a password that its user has set; what follows from it is logged in the user's name."""
         with acting(user), transaction.atomic():
             super().set_password(user, password)
-
-    def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return the link of an e-mail."""
-        return site_address(_path(key))
-
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send an e-mail; the page says the same where the server fails, or it would name accounts."""
-        try:
-            super().send_mail(template_prefix, email, context)
-        except (OSError, ValueError) as error:
-            logger.warning("password reset: the e-mail was not sent: %s", type(error).__name__)
 
 
 def _login(credentials: dict[str, Any]) -> str:

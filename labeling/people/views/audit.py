@@ -39,6 +39,7 @@ def workspace_log(request: HttpRequest) -> HttpResponse:
         "only": only,
         "query": urlencode(only.query),
         "without_object": urlencode(only.query | {"object": ""}),
+        "without_token": urlencode(only.query | {"token_name": ""}),
         "kinds": TYPES,
         "sign_in_days": settings.LACE_SIGN_IN_LOG_DAYS,
     }

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from common.access import found_or_404
 from common.drafts.middleware import ANSWERED
 from common.problems import FieldProblem, InputProblem
+from common.site_address import site_address
 from labeling.models.people import Invitation, User
 from labeling.people.forms import GroupForm, InvitationForm, NewAccountForm, PersonForm
 from labeling.people.queries.people import is_lead, open_work, people_page, person_row, rater_groups
@@ -23,11 +24,9 @@ from labeling.people.queries.sessions import own_session, session_rows
 from labeling.people.services.invitations import (
     NewInvitation,
     invitation_create,
-    invitation_mail,
     invitation_renew,
     invitation_revoke,
 )
-from labeling.people.services.mail import site_address
 from labeling.people.services.people import (
     account_activate,
     account_change,
@@ -76,17 +75,16 @@ def people(request: HttpRequest) -> HttpResponse:
 
 @sensitive_variables("new", "link", "path")
 def _invitation_answer(request: HttpRequest, new: NewInvitation) -> HttpResponse:
-    """Send the link by e-mail; where there is none, or it fails, show the link, in this answer alone.
+    """Say that the link goes by e-mail; where it does not, show it, in this answer alone.
 
     NB: no redirect with a link: session, cookie and address would store it.
     """
-    sent = invitation_mail(new=new, by=_lead(request))
-    if sent:
-        messages.success(request, f"Invitation sent to {new.invitation.email}.")
+    if new.by_mail:
+        messages.success(request, f"An e-mail to {new.invitation.email} is on its way.")
         return redirect("labeling:people")
     path = reverse("labeling:join", kwargs={"token": new.secret})
-    link = site_address(path) if sent is False else request.build_absolute_uri(path)
-    answer = _page(request, invitation=new.invitation, link=link, unsent=sent is False)
+    link = site_address(path) if settings.INBOX_MAIL else request.build_absolute_uri(path)
+    answer = _page(request, invitation=new.invitation, link=link)
     answer[ANSWERED] = "yes"
     return answer
 
@@ -113,10 +111,11 @@ def _invited(form: InvitationForm, by: User) -> NewInvitation | None:
 @require_POST
 @sensitive_variables("new")
 def invitation_renewed(request: HttpRequest, invitation_id: int) -> HttpResponse:
-    """Make a new link in place of the one before, and send it, or show it."""
+    """Make a new link in place of the one before, and send it, or with `link` show it."""
     invitation = found_or_404(Invitation.objects.filter(pk=invitation_id).first())
     try:
-        new = invitation_renew(invitation=invitation, by=_lead(request))
+        by_mail = "link" not in request.POST
+        new = invitation_renew(invitation=invitation, by=_lead(request), by_mail=by_mail)
     except InputProblem as problem:
         messages.error(request, str(problem))
         return redirect("labeling:people")

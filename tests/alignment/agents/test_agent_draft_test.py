@@ -50,7 +50,7 @@ def test_a_draft_becomes_a_version_that_the_gate_decides_on(agent: Agent, author
     assert not HoldoutOpening.objects.exists()
     for verb in ("draft proposed", "draft saved", "draft tested"):
         event = AuditEvent.objects.get(verb=verb)
-        assert event.actor == author_user and event.detail["agent_token"] == "agent" and event.request_id
+        assert event.actor == author_user and event.token_name == "agent" and event.request_id
 
 
 def test_what_prevents_a_test_is_said(agent: Agent) -> None:

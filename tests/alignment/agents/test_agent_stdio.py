@@ -58,7 +58,7 @@ def test_an_agent_reads_and_proposes_over_the_pipes(transactional_db: None, auth
     assert sorted(keys) == ["polite", "welcome", "wrong_fact"]
     assert proposed.structured_content["revision"] == 1
     assert PromptDraft.objects.get().author == author_user
-    assert AuditEvent.objects.get(verb="draft proposed").detail["agent_token"] == "agent"
+    assert AuditEvent.objects.get(verb="draft proposed").token_name == "agent"
 
 
 def test_without_a_token_the_server_does_not_start() -> None:

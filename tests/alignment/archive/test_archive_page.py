@@ -108,6 +108,7 @@ def test_a_lead_who_still_has_to_label_gets_none() -> None:
 def test_an_empty_workspace_takes_it_in_and_a_full_one_refuses(lead: User, tmp_path: Path) -> None:
     path = tmp_path / "workspace.zip"
     run("export_archive", "-o", path)
+    assert AuditEvent.objects.get(verb="archive exported").detail["file"] == "workspace.zip"
     page = upload(signed_in(lead), path.read_bytes())
     assert "This workspace is not empty: it has 2 chats." in page
     emptied()

@@ -74,6 +74,8 @@ def test_a_second_start_changes_nothing(demo: dict[str, Any]) -> None:
     before = rows()
     assert run("create_demo", *SMALL).document == demo
     assert rows() == before
+    steps = AuditEvent.objects.filter(verb="demo step").values_list("detail__step", flat=True)
+    assert len(set(steps)) == len(steps) > 5
 
 
 def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from alignment.tasks import name_issue
 from common.problems import InputProblem
 from evaluation.models.runs import ModelCall, TextBlock, Verdict
 from labeling.models.chats import Chat
-from labeling.models.people import User
+from labeling.models.people import AuditEvent, User
 from tests.factories.issues import failing_week, find_issues
 from tests.factories.pages import page_text
 from tests.factories.rows import make_rubric
@@ -85,6 +85,7 @@ def test_only_one_name_is_asked_for_at_a_time(namer: StubEndpoint, issue: Issue,
     naming_start(issue=issue, by=lead_user)
     with pytest.raises(InputProblem, match="asked for already"):
         naming_start(issue=issue, by=lead_user)
+    assert AuditEvent.objects.get(verb="issue name asked").actor == lead_user
 
 
 def test_the_panel_shows_cost_waiting_cancel_and_reloads_the_page(

@@ -97,7 +97,7 @@ KEPT = {
         ("DataImport.file_name", "DataImport.source", "DataImport.mapping", "DataImport.options"), "a lead's"
     ),
     **dict.fromkeys(("DataImport.result", "DataImport.error"), "our words on the file"),
-    "AuditEvent.address": "of who acted",
+    **dict.fromkeys(("AuditEvent.address", "AuditEvent.token_name"), "of who acted"),
     **dict.fromkeys(("AuditEvent.verb", "AuditEvent.object_type", "AuditEvent.request_id"), "our words"),
 }
 

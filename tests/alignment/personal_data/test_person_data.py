@@ -28,8 +28,8 @@ from common.problems import InputProblem
 from evaluation.models.outbox import OutboxEvent
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.labels import Adjudication, Consensus, Label
-from labeling.models.people import AuditEvent, Invitation, Rater, Role, User
-from labeling.people.services.audit import audit
+from labeling.models.people import AccountMail, ApiToken, AuditEvent, Invitation, Rater, Role, User
+from labeling.people.services.audit import audit, through_agent
 from tests.factories.planted_words import (
     WORD,
     database_files_with,
@@ -55,6 +55,7 @@ DOCUMENTS: dict[str, Any] = {
     "TriageChange.was": {"note": WORD, "owner": f"{WORD}_user"},
     "TriageChange.now": {"note": WORD, "owner": ""},
     "PromptDraft.examples": [{"chat": "1", "rationale": WORD}],
+    "AccountMail.to": MAIL,
     "AuditEvent.detail": {"user": f"{WORD}_user", "name": f"{WORD} {WORD}", "email": MAIL},
     "SocialAccount.extra_data": {"name": WORD},
 }
@@ -70,6 +71,8 @@ KEPT = {
     "Adjudication.reason": "why the ground truth is what it is: the workspace's record",
     **dict.fromkeys(("AuditEvent.verb", "AuditEvent.object_type", "AuditEvent.request_id"), "our words"),
     "LogEntry.object_id": "an id",
+    "AccountMail.error": "our words on the mail server",
+    "AuditEvent.token_name": "of who acted: the test below",
 }
 
 
@@ -104,6 +107,9 @@ def complete(world: World, user: User) -> None:
     """Make a row in the tables where the account has none."""
     now, lead, criterion = timezone.now(), world.users["lead"], world.desk.criteria[0]
     chat, prompt = world.desk.chats[0], PromptVersion.objects.filter(criterion=criterion).earliest("pk")
+    user.email = MAIL
+    user.save(update_fields=["email"])
+    AccountMail.objects.create(kind="notice", to=MAIL, created_at=now, next_at=now)
     session = SessionStore()
     session[SESSION_KEY], session["name"] = str(user.pk), WORD
     session.save()
@@ -244,6 +250,16 @@ def test_the_log_keeps_who_did_what_and_when(world: World) -> None:
     after = list(AuditEvent.objects.order_by("pk").values_list("pk", "at", "actor", "verb", "object_id"))
     assert after[: len(before)] == before
     assert AuditEvent.objects.filter(verb="personal-data deleted").count() == 1
+
+
+def test_the_log_keeps_no_name_of_a_token_of_the_person(world: World) -> None:
+    other, lead = world.users["other"], world.users["lead"]
+    for user, name in ((other, f"laptop of {WORD}"), (lead, "nightly")):
+        with through_agent(token=ApiToken(name=name), program="agent"):
+            audit(actor=user, verb="note settled", obj=other)
+    person_erase(person=other_of(world), by=lead)
+    kept = AuditEvent.objects.filter(verb="note settled").order_by("pk")
+    assert list(kept.values_list("token_name", flat=True)) == ["", "nightly"]
 
 
 def test_the_log_cannot_be_changed_afterwards(world: World) -> None:

@@ -254,6 +254,7 @@ def test_it_is_measured_against_given_topics_and_the_page_shows_confusions(
     assert topic_prompt_measure(by=lead) == 5
     with pytest.raises(InputProblem, match="at work"):
         topic_prompt_measure(by=lead)
+    assert AuditEvent.objects.get(verb="topic prompt measured").actor == lead
     give_topics(1)
     found = prompt_state().agreement
     assert (found.chats, found.agreed) == (5, 4)

@@ -1,16 +1,13 @@
 """The audit log: append-only, filtered by who, kind, object and day, as a page, a file and over the API."""
 
-import ast
 import csv
 import json
-from collections.abc import Iterator
+import re
 from datetime import timedelta
-from functools import cache
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
@@ -19,10 +16,11 @@ from labeling.models.people import AuditEvent, User, Workspace
 from labeling.people.core import KINDS, kind_of
 from labeling.people.queries.audit import AuditFilter, audit_events
 from labeling.people.services.audit import audit, audit_all
+from labeling.people.services.tokens import token_create
+from tests.factories.audit_verbs import product_verbs
 from tests.factories.pages import page_text
 
 LOG = "/workspace/log/"
-WRITERS = ("audit", "audit_all", "audit_import", "audit_command")
 
 
 @pytest.fixture
@@ -70,34 +68,14 @@ def test_the_database_refuses_it_whoever_asks(statement: str) -> None:
 # ---------- kinds ----------
 
 
-@cache
-def verbs() -> frozenset[str]:
-    """Every verb that is written down in a call of a writer."""
-    found = set()
-    for app in ("labeling", "evaluation", "alignment"):
-        for path in (settings.BASE_DIR / app).rglob("*.py"):
-            if "verb=" in (text := path.read_text("utf-8")) and "migrations" not in path.parts:
-                found |= set(_verbs_of(ast.parse(text)))
-    return frozenset(found)
-
-
-def _verbs_of(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in WRITERS:
-            verb = next((word.value for word in node.keywords if word.arg == "verb"), None)
-            for part in ast.walk(verb or ast.Pass()):
-                if isinstance(part, ast.Constant) and " " in str(part.value).strip():
-                    yield str(part.value)
-
-
 def test_every_verb_has_a_kind() -> None:
-    assert len(verbs()) > 60
-    assert {verb for verb in verbs() if not kind_of(verb)} == set()
+    assert len(product_verbs()) > 100
+    assert {verb for verb in product_verbs() if not kind_of(verb)} == set()
 
 
 @pytest.mark.django_db
 def test_the_database_and_the_page_agree_on_the_kind_of_each_verb() -> None:
-    workspace, known = Workspace.current(), sorted({*verbs(), "rubric imported", "alert snoozed"})
+    workspace, known = Workspace.current(), sorted(product_verbs())
     for verb in known:
         audit_all(actor=None, verb=verb, rows=[(workspace, {})])
     for kind in KINDS:
@@ -186,6 +164,27 @@ def test_the_api_filters_alike_and_refuses_what_it_cannot_read(lead: Client, lea
     assert (row["verb"], row["request_id"]) == ("job opened", "")
     for wrong in ({"kind": "nonsense"}, {"first": "x"}, {"object": "a"}, {"who": "ines"}):
         assert lead.get(url, wrong).status_code == 400
+
+
+@pytest.mark.django_db
+def test_an_entry_names_the_token_that_a_program_used_and_no_secret(lead: Client, lead_user: User) -> None:
+    secret = token_create(user=lead_user, name="nightly & co", scopes=["manage_labeling"], days=1).secret
+    token = {"Authorization": f"Token {secret}"}
+    url, form = "/api/workspace/", "application/json"
+    Client().patch(url, {"comment_required": True}, content_type=form, headers=token)
+    lead.patch(url, {"comment_required": False}, content_type=form)
+    by_program, by_hand = AuditEvent.objects.filter(verb="settings changed").order_by("pk")
+    assert (by_program.token_name, by_hand.token_name) == ("nightly & co", "")
+    page = lead.get(LOG)
+    assert "token nightly &amp; co" in " ".join(re.sub("<[^>]+>", " ", page.content.decode()).split())
+    link = "?token_name=nightly%20%26%20co"
+    assert link in page.content.decode()
+    assert [row.event for row in lead.get(LOG + link).context["page"].rows] == [by_program]
+    (row,) = lead.get("/api/workspace/log/", {"token_name": "nightly & co"}).json()["results"]
+    assert (row["token_name"], row["actor"]) == ("nightly & co", "ines")
+    csv_file = b"".join(lead.get(f"{LOG}audit-log.csv{link}").streaming_content).decode()  # type: ignore[attr-defined]
+    assert [line["token_name"] for line in csv.DictReader(StringIO(csv_file))] == ["nightly & co"]
+    assert secret not in page.content.decode() + csv_file + str(list(AuditEvent.objects.values()))
 
 
 @pytest.mark.django_db

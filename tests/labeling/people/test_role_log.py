@@ -81,3 +81,10 @@ def test_changed_permissions_of_a_role_are_logged_and_a_role_is_never_deleted(cl
     assert event.detail["permissions"] == {"old": old, "new": ["see_judge"]}
     assert event.actor == root
     assert client.post(f"/admin/auth/group/{author.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_a_password_that_is_removed_is_logged() -> None:
+    user = make_user("mara", Role.RATER)
+    user.set_unusable_password()
+    user.save()
+    assert AuditEvent.objects.get(verb="password removed").object_id == user.pk

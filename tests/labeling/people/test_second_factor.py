@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.core.cache import cache
 from django.core.management import call_command
@@ -84,6 +85,20 @@ def test_five_wrong_codes_make_the_right_one_wait(client: Client, lead_user: Use
     assert "Too many" in page_text(client.post("/accounts/code/", {"code": code_of(secret)}))
     cache.clear()
     assert client.post("/accounts/code/", {"code": code_of(secret)}).status_code == 302
+
+
+def test_a_recovery_code_signs_in_once_and_the_log_says_so(lead_user: User) -> None:
+    set_up(lead_user)
+    code = RecoveryCodes.activate(lead_user).get_unused_codes()[0]
+    signed_in = []
+    for _ in range(2):
+        client = Client()
+        sign_in(client, "ines")
+        client.post("/accounts/code/", {"code": code})
+        signed_in.append(client.get("/people/").status_code == 200)
+    assert signed_in == [True, False]
+    event = AuditEvent.objects.get(verb="second-factor recovered")
+    assert (event.actor, event.detail["codes_left"]) == (lead_user, 9)
 
 
 def test_a_superusers_admin_page_is_no_way_around(client: Client) -> None:

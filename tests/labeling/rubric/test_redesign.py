@@ -101,6 +101,7 @@ def test_a_merge_ends_all_and_takes_the_place_of_the_first(desk: Desk) -> None:
 
 def test_a_replacement_may_ask_with_the_other_polarity(desk: Desk) -> None:
     carried_out(redesign("replace", "polite", into=(successor("rude", passes_when=False, critical=True),)))
+    assert AuditEvent.objects.get(verb="criterion replaced").detail["into"] == ["rude"]
     assert criterion("rude").critical
     assert not criterion("rude").versions.get().passes_when
     assert order() == ["rude", "brief", "correct"]

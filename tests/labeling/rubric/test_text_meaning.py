@@ -192,6 +192,7 @@ def test_an_authors_guideline_waits_for_the_leads_word(desk: Desk, lead_user: Us
     guideline_wording_decide(version=row, only_wording=False, by=lead_user)
     row.refresh_from_db()
     assert (row.wording, row.wording_by) == ("refused", lead_user)
+    assert AuditEvent.objects.get(verb="wording only refused").actor == lead_user
     assert all(criterion.versions.count() == 2 for criterion in desk.criteria)
 
 
@@ -232,6 +233,7 @@ def test_the_undo_of_a_guideline_takes_its_criteria_back(desk: Desk, lead_user: 
             label(desk)
     undone = guideline_undo(version=row, by=lead_user)
     assert (undone.number, undone.text) == (3, "Read all.")
+    assert AuditEvent.objects.get(verb="guideline undone").object_id == undone.pk
     meanings = list(desk.criteria[0].versions.values_list("meaning", flat=True))
     assert meanings[1] == meanings[3] != meanings[2]
     assert counting(desk.criteria[0]) == 1
