@@ -37,7 +37,7 @@ NOT_RUN = {
     "README.md": (3, "make and the first commands: the same as in get-started.md"),
     "back-up.md": (4, "tests/test_backup.py and tests/alignment/archive run the commands; cron"),
     "client.md": (8, "tests/client/test_client_docs.py executes them against a server"),
-    "deploy.md": (4, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
+    "deploy.md": (9, "tests/deploy walks image and units, which are the same steps; no engine, no cluster"),
     "faults.md": (1, "half an hour; tests/test_faults.py does six of them"),
     "gate.md": (1, "a workflow for another program; tests/alignment/regression run its command"),
     "get-started.md": (4, "make and evaluate: tests/test_journey.py"),
@@ -45,7 +45,7 @@ NOT_RUN = {
     "label.md": (1, "tests/labeling/sets/test_set_kinds.py"),
     "load.md": (1, "benchmarks of hours; the commands are the names of modules in bench/"),
     "production.md": (5, "a download; tests of ingest, webhooks and experiments make the same calls"),
-    "run-it.md": (1, "processes: tests/test_serve.py"),
+    "run-it.md": (5, "processes: tests/test_serve.py; settings; a proxy's own files"),
     "tutorial.md": (9, "the demo's own runs and tests; every command has tests of its own"),
     "watch.md": (3, "a log line: tests/watch/test_logs.py; Prometheus's own file; a download"),
 }
