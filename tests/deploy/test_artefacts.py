@@ -75,6 +75,17 @@ def test_every_process_is_started_as_serve_does(name: str) -> None:
     assert options(unit.command()) == wanted()[name]
 
 
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_docs_start_processes_as_serve_does(name: str) -> None:
+    """Workers of one machine have different names: the status page tells them apart by these."""
+    text = (ROOT / "docs/run-it.md").read_text("utf-8")
+    lines = {"web": "gunicorn lace_site.wsgi", "beat": "celery -A lace_site beat"}
+    start = lines.get(name, f"celery -A lace_site worker -Q {name} -n {name}")
+    (line,) = re.findall(rf"(?m)^\.venv/bin/{start}.*$", text)
+    quieter = {"-q", "-l", "warning", "--pidfile=", "--log-level", "--graceful-timeout", "20"}
+    assert wanted()[name] - quieter <= {word.rpartition("/")[2] for word in line.split()}
+
+
 def test_a_restore_is_done_where_backups_are_written() -> None:
     container = PODS["restore"]["containers"][0]
     assert container["command"] == ["python", "manage.py", "restore", "/backups/FILE"]
