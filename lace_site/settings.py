@@ -1,6 +1,7 @@
 """Every setting of the workbench, read once from the environment (and .env)."""
 
 import os
+import platform
 import re
 import sys
 import tomllib
@@ -114,8 +115,9 @@ DATABASES = {"default": database()}
 SITE_NAME = site_name(DATABASES["default"])
 # What one site writes at run time and another on this machine must not read: broker, state of `serve`.
 SITE_DIR = VAR_DIR / "sites" / SITE_NAME
-# Times of pages, a file for each web process of this site and machine; `/metrics` adds them up.
-METRICS_DIR = SITE_DIR / "metrics"
+# Times of pages, a file for each web process of this site and machine; `/metrics` adds them up. Machines may
+# share the folder of the site.
+METRICS_DIR = SITE_DIR / "metrics" / re.sub(r"[^\w.-]", "_", platform.node() or "machine")
 # Whoever sends it reads `/metrics`; without it there is no such route.
 LACE_METRICS_TOKEN = secret("LACE_METRICS_TOKEN")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

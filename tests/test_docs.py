@@ -49,6 +49,15 @@ def test_comments_of_the_source_are_not_shown(tmp_path: Path) -> None:
     assert html_of(tmp_path, "# Title\n\n<!-- made by: options -->\nText.\n").endswith("<p>Text.</p>\n")
 
 
+def test_a_table_scrolls_where_the_keyboard_reaches_it_and_an_empty_head_is_none(tmp_path: Path) -> None:
+    html = html_of(tmp_path, '# Title\n\n## `Keys` & "files"\n\n| | b |\n| --- | --- |\n| c | d |\n\nText.\n')
+    group = (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Keys &amp; &quot;files&quot;">\n<table>'
+    )
+    assert group in html and "</table>\n</div>\n<p>Text.</p>" in html
+    assert "<td></td>\n<th>b</th>" in html
+
+
 @pytest.mark.django_db
 def test_help_is_for_people_who_signed_in() -> None:
     client = Client()

@@ -47,6 +47,7 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ("LACE_TRUSTED_PROXIES", "-1"),
         ("LACE_SIGN_IN_LOG_DAYS", "29"),
         ("SITE_URL", "lace.example.org"),
+        ("SITE_URL", "https://lace.example.org,other.example.org"),
         ("DATABASE_URL", "mysql://localhost/x"),
     ],
 )

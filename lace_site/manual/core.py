@@ -1,8 +1,10 @@
 """The Markdown docs as HTML: their index, a page, and the sections that a search finds."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -97,7 +99,28 @@ def page_html(path: Path, place: str, changed: int) -> tuple[str, str]:
             title = inline.content if token.tag == "h1" else title
     for token in tokens:
         _link_pages(token, dirname(place))
-    return title, str(markdown.renderer.render(tokens, markdown.options, {}))
+    return title, str(markdown.renderer.render(list(_tables_set(tokens)), markdown.options, {}))
+
+
+def _tables_set(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Tables scroll in a group of their own that the keyboard reaches; a head without text is no head."""
+    heading, is_empty = "", False
+    for token, following in pairwise((*tokens, Token("end", "", 0))):
+        if token.type == "heading_open":
+            heading = following.content.replace("`", "")
+        elif token.type == "table_open":
+            yield _html(f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(heading)}">')
+        elif token.type == "th_open":
+            is_empty = not following.content
+        if token.type in {"th_open", "th_close"} and is_empty:
+            token.tag = "td"
+        yield token
+        if token.type == "table_close":
+            yield _html("</div>")
+
+
+def _html(text: str) -> Token:
+    return Token("html_block", "", 0, content=f"{text}\n")
 
 
 def _link_pages(token: Token, folder: str) -> None:

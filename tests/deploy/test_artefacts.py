@@ -75,6 +75,24 @@ def test_every_process_is_started_as_serve_does(name: str) -> None:
     assert options(unit.command()) == wanted()[name]
 
 
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_docs_start_processes_as_serve_does(name: str) -> None:
+    """Workers of one machine have different names: the status page tells them apart by these."""
+    text = (ROOT / "docs/run-it.md").read_text("utf-8")
+    lines = {"web": "gunicorn lace_site.wsgi", "beat": "celery -A lace_site beat"}
+    start = lines.get(name, f"celery -A lace_site worker -Q {name} -n {name}")
+    (line,) = re.findall(rf"(?m)^\.venv/bin/{start}.*$", text)
+    quieter = {"-q", "-l", "warning", "--pidfile=", "--log-level", "--graceful-timeout", "20"}
+    assert wanted()[name] - quieter <= {word.rpartition("/")[2] for word in line.split()}
+
+
+def test_a_restore_is_done_where_backups_are_written() -> None:
+    container = PODS["restore"]["containers"][0]
+    assert container["command"] == ["python", "manage.py", "restore", "/backups/FILE"]
+    assert container["volumeMounts"] == PODS["backup"]["containers"][0]["volumeMounts"]
+    assert PODS["restore"]["volumes"] == PODS["backup"]["volumes"]
+
+
 @pytest.mark.parametrize("name", ["migrate", "backup"])
 def test_tables_and_backups_are_made_by_the_same_commands(name: str) -> None:
     words = [word for word in SERVICES[name]["command"] if not word.startswith("/")]
@@ -90,6 +108,7 @@ def test_every_setting_that_is_named_exists() -> None:
         "PATH",
         "PYTHONUNBUFFERED",
         "PYTHONDONTWRITEBYTECODE",
+        "PROMETHEUS_MULTIPROC_DIR",
     }
     named = set(IMAGE.environment) | set(SERVICES["web"]["environment"])
     named |= set(artefacts.read_environment_file((UNITS / "lace.env").read_text("utf-8")))
@@ -108,12 +127,31 @@ def test_the_image_runs_without_rights_and_with_its_data_in_a_volume() -> None:
     assert all(stage.base.endswith("-slim-trixie") for stage in STAGES)
 
 
+def test_extras_can_be_built_in() -> None:
+    (build,) = [stage for stage in STAGES if stage.name == "build"]
+    assert [step.text for step in build.of("ARG")] == ['EXTRAS=""']
+    assert SERVICES["web"]["build"]["args"] == {"EXTRAS": ""}
+    for extra in ("otel", "names", "mcp"):  # as the docs name them
+        assert (ROOT / f"locks/requirements-{extra}.txt").exists()
+
+
 def test_the_image_holds_no_tests_and_nothing_of_this_machine() -> None:
     held = artefacts.context_files(artefacts.IGNORED.read_text("utf-8"))
     assert artefacts.IGNORED.read_text("utf-8").splitlines()[1] == "*"
     assert [name for name in held if not (ROOT / name).exists()] == []
     assert not {"tests", "bench", ".git", ".env", "var", ".venv"} & set(held)
     assert {f"{app}" for app in ("alignment", "common", "evaluation", "labeling", "lace_site")} <= set(held)
+    # gunicorn reads it in its folder: without it, no metrics of several processes and no JSON log.
+    assert "gunicorn.conf.py" in held
+
+
+def test_volumes_of_the_image_belong_to_its_account() -> None:
+    """A new volume takes its owner from the image's folder."""
+    (made,) = [step.text for step in IMAGE.of("RUN") if "install --directory" in step.text]
+    mounted = {volume.partition(":")[2] for name in OURS for volume in SERVICES[name]["volumes"]}
+    assert mounted == {"/data", "/backups"}
+    owner = made.partition("install --directory")[2].split()
+    assert {"--owner=10001", "--group=10001", *mounted} <= set(owner)
 
 
 # ---------- compose.yaml ----------
@@ -186,7 +224,7 @@ def test_what_manifests_refer_to_exists() -> None:
     }
     assert used == claims
     (kustomization,) = [one for one in DOCUMENTS if one["kind"] == "Kustomization"]
-    listed = {*kustomization["resources"], "migrate.yaml", "kustomization.yaml"}
+    listed = {*kustomization["resources"], "migrate.yaml", "restore.yaml", "kustomization.yaml"}
     assert listed == {path.name for path in MANIFESTS.glob("*.yaml")}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+from django.http.request import validate_host
 from prometheus_client.parser import text_string_to_metric_families
 
 from lace_site.watch.metrics import exposition
@@ -108,3 +109,20 @@ def test_the_example_reads_the_rules_and_sends_a_token() -> None:
     (job,) = EXAMPLE["scrape_configs"]
     assert job["job_name"] == "lace"
     assert "credentials_file" in job["authorization"]
+
+
+def test_the_example_for_a_cluster_asks_web_pods_by_a_name_that_they_answer_to() -> None:
+    text = (ROOT / "deploy/prometheus/kubernetes.yml").read_text("utf-8")
+    (job,) = yaml.safe_load(text)["scrape_configs"]
+    keep, rename = job["relabel_configs"]
+    web = yaml.safe_load((ROOT / "deploy/kubernetes/web.yaml").read_text("utf-8").split("---")[0])
+    pod = web["spec"]["template"]
+    assert pod["metadata"]["labels"]["app.kubernetes.io/component"] == keep["regex"]
+    assert keep["source_labels"] == ["__meta_kubernetes_pod_label_app_kubernetes_io_component"]
+    found = re.fullmatch(rename["regex"], "10.1.20.3")
+    assert found
+    host, _, port = found.expand(rename["replacement"].replace("$", "\\")).partition(":")
+    (name,) = re.findall(r"(?m)^# ALLOWED_HOSTS .*: lace\.example\.org,(\S+)$", text)
+    assert host == "10-1-20-3.lace.pod.cluster.local" and validate_host(host, [name])
+    assert int(port) == pod["spec"]["containers"][0]["ports"][0]["containerPort"]
+    assert job["http_headers"] == {"X-Forwarded-Proto": {"values": ["https"]}}
