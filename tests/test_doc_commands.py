@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
+from django.core.management.utils import get_random_secret_key
 
 from alignment.models.regressions import RegressionTest
 from bench._workers import free_port
@@ -180,8 +181,21 @@ def test_an_extra_is_installed(terminal: Checkout, page: str, extra: str) -> Non
 # ---------- processes ----------
 
 
+def test_several_machines_are_set_up_by_the_commands_with_the_settings(new: Checkout, tmp_path: Path) -> None:
+    setup, _ = [one.text for one in shell_blocks(DOCS / "run-it.md") if one.heading == "Several machines"]
+    settings = the_block("run-it.md", "ini", "Several machines")
+    settings = settings.replace(
+        "postgres://lace:PASSWORD@database.example.org:5432/lace", "sqlite:///lace.sqlite3"
+    )
+    settings = settings.replace("50 random characters or more", get_random_secret_key())
+    settings = settings.replace("/srv/lace-data", str(tmp_path / "data"))
+    said = new.run(setup, dict(line.split("=", 1) for line in settings.splitlines()))
+    assert re.search(r"^https://lace\.example\.org/\S+$", said, re.MULTILINE)
+
+
 def test_every_process_starts_by_its_own_command(terminal: Checkout) -> None:
-    *workers, clock, web = the_block("run-it.md", "sh", "Several machines").splitlines()
+    _, block = [one for one in shell_blocks(DOCS / "run-it.md") if one.heading == "Several machines"]
+    *workers, clock, web = block.text.splitlines()
     port = str(free_port())
     lines = [*workers, clock, web.replace(":8000", f":{port}")]
     with terminal.background(*lines) as alive:

@@ -59,7 +59,7 @@ RUN = {
     "label.md": {COMMANDS: 1},
     "production.md": {HERE: 5, COMMANDS: 2},
     "review-alignment.md": {HERE: 1},
-    "run-it.md": {HERE: 1, COMMANDS: 1},
+    "run-it.md": {HERE: 1, COMMANDS: 3},
     "tutorial.md": {"tests/test_tutorial.py": 9},
     "watch.md": {HERE: 2, COMMANDS: 1},
 }
@@ -67,11 +67,18 @@ RUN = {
 NOT_RUN = {
     ("client.md", "pip install ./client"): "fetches the programs that build a package",
     ("deploy.md", "printf 'SECRET_KEY="): "needs a container engine; `make walk` does the image's steps",
+    ("deploy.md", "docker build"): "needs a container engine; `make walk` does the image's steps",
+    ("deploy.md", "docker compose stop"): "needs a container engine; tests/test_backup.py restores backups",
     ("deploy.md", "kubectl create"): "needs a cluster; tests/deploy reads the manifests",
-    ("deploy.md", "useradd --system"): "needs root and a machine; `make walk` does these steps",
+    ("deploy.md", "kubectl --namespace lace scale"): "needs a cluster; tests/deploy reads the manifests",
+    ("deploy.md", "version="): "needs root and a machine; `make walk` does these steps",
+    ("deploy.md", "runuser -u postgres"): "needs root and a server of the machine",
     ("deploy.md", "systemctl enable"): "needs systemd; `make walk` starts what the units start",
+    ("deploy.md", "systemctl stop"): "needs systemd; tests/test_backup.py restores backups",
     ("faults.md", "make faults"): "takes half an hour; tests/test_faults.py does six of them",
     ("load.md", "make bench"): "takes hours; a test below checks that each benchmark exists",
+    ("run-it.md", "server {"): "a file of nginx",
+    ("run-it.md", "lace.example.org {"): "a file of Caddy",
     ("production.md", ".venv/bin/pip install"): "downloads a model of names",
 }
 
