@@ -24,19 +24,20 @@ LARGEST = 120_000  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A page as one of the accounts sees it; `press` is pressed before the picture is taken."""
+    """A page as one of the accounts sees it; `press`, in a row with `row`, is pressed before the picture."""
 
     name: str
     account: str
     path: str
     press: str = ""
     shows: str = "h1"
+    row: str = ""
 
 
 SHOTS = (
     Shot("rate", "rater", "/", press="Start chat", shows="#why"),
     Shot("home", "lead", "/"),
-    Shot("report", "lead", "/reports/", press="Run 130", shows="table:visible"),
+    Shot("report", "lead", "/reports/", press="Run", shows="table:visible", row="Simulated judge"),
     Shot("criterion", "author", "/criteria/caused_needless_turns/"),
     Shot("editor", "author", "/criteria/caused_needless_turns/prompt/", shows="#text-objective"),
     Shot("gate", "lead", "/regressions/6/"),
@@ -104,7 +105,8 @@ def picture(browser: Browser, shot: Shot, url: str, password: str) -> bytes:
     sign_in(page, url, shot.account, password)
     page.goto(url + shot.path)
     if shot.press:
-        page.locator("main a, main button").filter(has_text=shot.press).first.click()
+        place = page.locator("main tr").filter(has_text=shot.row).first if shot.row else page.locator("main")
+        place.locator("a, button").filter(has_text=shot.press).first.click()
     page.locator(shot.shows).first.wait_for()
     page.wait_for_timeout(1_500)  # charts and panels
     page.evaluate("document.querySelectorAll('*').forEach((one) => one.scrollTo(0, 0))")
