@@ -28,7 +28,7 @@ class Checkout:
     folder: Path
     env: dict[str, str]
 
-    def run(self, commands: str, env: Mapping[str, str] | None = None, *, seconds: float = 300) -> str:
+    def run(self, commands: str, env: Mapping[str, str] | None = None, *, seconds: float = 600) -> str:
         """Run commands that must succeed; return what they printed."""
         done = subprocess.run(
             ["bash", "-c", f"set -eo pipefail\n{commands}"],
@@ -43,7 +43,7 @@ class Checkout:
         return done.stdout
 
     @contextmanager
-    def serving(self, command: str, *, port: int, seconds: float = 300) -> Iterator[tuple[str, str]]:
+    def serving(self, command: str, *, port: int, seconds: float = 900) -> Iterator[tuple[str, str]]:
         """Run a command that serves until Ctrl-C; the address of its pages, and what it has printed."""
         with self._log.open("wb") as file:
             process = subprocess.Popen(
