@@ -10,25 +10,16 @@ from threading import Thread
 from typing import Any
 
 import pytest
-import yaml
 from django.conf import settings
 
 from deploy import artefacts, probe
 from deploy.artefacts import MANIFESTS, ROOT, UNITS
 from deploy.machine import INSIDE, enter, mounted_below, possible
 from lace_site.management.commands.serve import web_command, worker_commands
+from tests.factories.deploy_files import DOCUMENTS, IMAGE, KEYS, PODS, SERVICES, STAGES
 
-STAGES = artefacts.read_stages(artefacts.DOCKERFILE.read_text("utf-8"))
-IMAGE = STAGES[-1]
-KEYS = {"SECRET_KEY": "k", "POSTGRES_PASSWORD": "p", "ALLOWED_HOSTS": "lace.example.org"}
-SERVICES = artefacts.read_compose(artefacts.COMPOSE.read_text("utf-8"), KEYS)
 OURS = sorted(name for name, service in SERVICES.items() if "lace-workbench" in service["image"])
 PROCESSES = ("web", "judge", "default", "webhooks", "beat")
-DOCUMENTS = [
-    document
-    for path in sorted(MANIFESTS.glob("*.yaml"))
-    for document in yaml.safe_load_all(path.read_text("utf-8"))
-]
 
 
 def options(words: list[str]) -> set[str]:
@@ -45,20 +36,6 @@ def wanted() -> dict[str, set[str]]:
         "webhooks": commands["webhooks"],
         "beat": commands["clock"],
     }
-
-
-def pods() -> Iterator[tuple[str, Any]]:
-    """The pod of each workload, by its name."""
-    for document in DOCUMENTS:
-        spec = document.get("spec", {})
-        if document["kind"] == "CronJob":
-            yield "backup", spec["jobTemplate"]["spec"]["template"]["spec"]
-        elif document["kind"] in ("Deployment", "Job"):
-            name = document["metadata"].get("name", "lace-migrate").removeprefix("lace-")
-            yield name, spec["template"]["spec"]
-
-
-PODS = dict(pods())
 
 
 # ---------- the same everywhere ----------

@@ -5,7 +5,7 @@ import pytest
 from deploy import artefacts
 from deploy.artefacts import UNITS
 from docs_tools.reference import setting_facts
-from tests.deploy.test_artefacts import DOCUMENTS, IMAGE, KEYS, PODS
+from tests.factories.deploy_files import DOCUMENTS, IMAGE, KEYS, PODS
 
 SETTINGS = sorted({*setting_facts(), "PORT"})
 SET = {name: f"the operator's {name}" for name in SETTINGS} | {"POSTGRES_PASSWORD": "pw"}
