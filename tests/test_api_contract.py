@@ -130,7 +130,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     source = folder / "openapi.json"
     source.write_text(document(), encoding="utf-8")
     package = folder / "generated_client"
-    config = Config.from_sources(ConfigFile(post_hooks=[]), MetaType.NONE, source, "utf-8", False, package)
+    # JSON Lines are text to it.
+    chosen = ConfigFile(post_hooks=[], content_type_overrides={"application/x-ndjson": "text/plain"})
+    config = Config.from_sources(chosen, MetaType.NONE, source, "utf-8", False, package)
     assert [str(one) for one in generate(config=config)] == []
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

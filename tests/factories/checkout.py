@@ -53,6 +53,7 @@ class Checkout:
                 stdout=file,
                 stderr=file,
                 start_new_session=True,
+                preexec_fn=_take_ctrl_c,
             )
         try:
             deadline = time.monotonic() + seconds
@@ -94,6 +95,11 @@ class Checkout:
     @property
     def _log(self) -> Path:
         return self.folder / "serve.log"
+
+
+def _take_ctrl_c() -> None:
+    """A session that was itself started in the background ignores SIGINT, and so would all below it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def checkout(folder: Path) -> Checkout:
