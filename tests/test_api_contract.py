@@ -25,6 +25,7 @@ from openapi_python_client.config import Config, ConfigFile, MetaType
 from openapi_python_client.strings import PythonIdentifier
 from schemathesis.specs.openapi import checks
 
+from labeling.models.chats import Chat
 from tests.world import World, make_world, rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sweep, pytest.mark.heavy]
@@ -169,9 +170,17 @@ def read_by(person: str, module: ModuleType, path: str, world: World) -> tuple[i
     )
     parameters = inspect.signature(module.sync_detailed).parameters.values()
     needed = [one.name for one in parameters if one.default is one.empty and one.name != "client"]
-    args = {name: value_of(name, path, world) for name in needed}
+    asked = asked_of(path, world)
+    args = asked | {name: value_of(name, path, world) for name in needed if name not in asked}
     answer = module.sync_detailed(client=client, **args)
     return answer.status_code, answer.parsed is not None
+
+
+def asked_of(path: str, world: World) -> dict[str, str]:
+    """What the query of an address has to name."""
+    if path == "/api/personal-data/chat/":
+        return {"chat": Chat.objects.get(pk=world.args["chat_id"]).external_id}
+    return {"user": world.users["lead"].username} if path == "/api/personal-data/person/" else {}
 
 
 def file_name(path: str) -> bool:
