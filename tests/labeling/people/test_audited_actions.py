@@ -29,6 +29,7 @@ from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import CriterionVersion
 from labeling.models.sampling import SamplePlan
 from tests.cases import Case
+from tests.factories.archives import stored_archive
 from tests.factories.audit_verbs import product_verbs
 from tests.factories.passkeys import passkey_of
 from tests.routes import ROUTES, address, in_world, read_whole, send
@@ -103,6 +104,11 @@ def another_profile(*_: Any) -> dict[str, Any]:
 
 def connected(world: World, _: Client) -> None:
     SocialAccount.objects.create(user=world.users["lead"], provider="sso", uid="7")
+
+
+def with_archive(world: World, client: Client) -> dict[str, Any]:
+    """One with its file, which a rollback does not bring back."""
+    return {"archive_id": stored_archive(by=world.users["lead"])}
 
 
 def with_app(world: World, client: Client) -> None:
@@ -199,7 +205,7 @@ ACTIONS: tuple[Action, ...] = (
     call("GET", "issues:csv", "issues exported"),
     call("GET", "api_experiment_export", "metrics exported"),
     call("POST", "alignment:archive_make", "archive requested"),
-    call("GET", "alignment:archive_file", "archive downloaded"),
+    call("GET", "alignment:archive_file", "archive downloaded", before=with_archive),
     call("POST", "alignment:archive_delete", "archive deleted"),
     call("POST", "alignment:chat_personal_data_file", "personal-data exported"),
     call("POST", "alignment:person_personal_data_file", "personal-data exported"),
