@@ -123,11 +123,11 @@ def test_its_use_is_recorded_once_a_minute(
 ) -> None:
     secret = secret_of(lead_user, "see_judge")
     url = reverse("schema")
-    with django_assert_num_queries(4):  # token, its use, the user's own and the groups' permissions
+    with django_assert_num_queries(3):  # token, its use, the permissions of user and groups
         called(secret, url)
     first = ApiToken.objects.get().last_used_at
     assert first is not None
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         called(secret, url)
     ApiToken.objects.update(last_used_at=first - timedelta(minutes=2))
     called(secret, url)
