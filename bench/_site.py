@@ -167,7 +167,9 @@ class Site:
         return psutil.Process(self.serving.pid)
 
     def processes(self) -> list[psutil.Process]:
-        """Every process of the site that lives."""
+        """Every process of the site that lives; none before it is served."""
+        if self.serving is None:
+            return []
         with suppress(psutil.NoSuchProcess):
             return [self.parent, *self.parent.children(recursive=True)]
         return []

@@ -3,7 +3,7 @@
 While a crowd works, `backup_create` copies the database. The hash of every table is taken in the transaction
 whose snapshot the copy has, and again right after the copy is loaded by another server, with a data folder of
 its own. Then the restored site is served: certificates verify, and runs that were in work end.
-`LACE_RESTORE_DEMO=60` (composed chats) and `LACE_RESTORE_SECONDS=20` make it shorter.
+`LACE_RESTORE_SECONDS=20` makes it shorter.
 """
 
 import os
@@ -21,7 +21,6 @@ from bench._office import SET, Office, office, runs_end
 from bench._site import Site
 from tests.with_postgres import postgres
 
-DEMO = int(os.environ.get("LACE_RESTORE_DEMO", "0"))
 SECONDS = float(os.environ.get("LACE_RESTORE_SECONDS", "60"))
 BACKUPS = 3
 COUNTS = {"rater": 24, "author": 4, "lead": 2, "program": 8}
@@ -32,7 +31,7 @@ ENDS_WITHIN = 300.0
 
 def figures() -> Iterator[Figure]:
     """Each of three backups, of different moments; the last one is served."""
-    with office(counts=COUNTS, chats=CHATS, demo=DEMO, latency=3.0) as place:
+    with office(counts=COUNTS, chats=CHATS, demo=0, latency=3.0) as place:
         crowd = place.crowd(counts=COUNTS, think=THINK, rate=ARRIVE)
         time.sleep(sum(COUNTS.values()) / ARRIVE + 10)
         backups = []

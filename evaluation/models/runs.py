@@ -1,4 +1,7 @@
-"""Runs, their plan, the model calls and the verdicts."""
+"""Runs, their plan, the model calls and the verdicts.
+
+Keys without an index of their own (`db_index=False`) begin a constraint or another index of their table.
+"""
 
 from django.db import models
 from django.db.models import Q
@@ -109,7 +112,7 @@ TESTS = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 class RunChat(models.Model):
     """A chat that a run and all its reports cover, with its split at that time."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="run_chats")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="run_chats", db_index=False)
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     split = models.CharField(max_length=8, blank=True, default="")
     weight = models.FloatField(default=1.0)
@@ -168,7 +171,7 @@ class Unit(models.Model):
         DONE = "done", "Done"
         FAILED = "failed", "Failed"
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units", db_index=False)
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     group = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=6, choices=State.choices, default=State.OPEN)
@@ -249,8 +252,8 @@ class ModelCall(models.Model):
 class UnitCall(models.Model):
     """The call that a unit used for a role and step."""
 
-    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="unit_calls")
-    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="+")
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="unit_calls", db_index=False)
+    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="+", db_index=False)
     role = models.CharField(max_length=10)
     step = models.PositiveSmallIntegerField()
     window = models.PositiveSmallIntegerField(default=0)
@@ -290,7 +293,7 @@ class Attempt(models.Model):
         CANCELLED = "cancelled", "Cancelled, never asked"
         UNKNOWN = "unknown_maybe_billed", "Unknown, may have been billed"
 
-    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts")
+    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     batch = models.ForeignKey(
@@ -346,7 +349,7 @@ class Verdict(models.Model):
         FORMATTER = "formatter", "the formatter model"
         IMPORT = "import", "import"
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="verdicts")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="verdicts", db_index=False)
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="verdicts")

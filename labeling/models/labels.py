@@ -1,4 +1,7 @@
-"""Labelling jobs, labels with their history, adjudications, consensus; `evaluation` may not read them."""
+"""Labelling jobs, labels with their history, adjudications, consensus; `evaluation` may not read them.
+
+Keys with `db_index=False` begin a constraint or another index of their table, or nobody searches by them.
+"""
 
 from typing import Self
 
@@ -183,9 +186,9 @@ class Label(models.Model):
         DEMO = "demo", "Written for the demo"
         CARRIED = "carried", "Carried over from another criterion"
 
-    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+", db_index=False)
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
-    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+", db_index=False)
     version = models.ForeignKey(CriterionVersion, on_delete=models.PROTECT, related_name="+")
     assignment = models.ForeignKey(
         Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -255,7 +258,7 @@ def counting_versions() -> models.QuerySet[CriterionVersion]:
 class LabelRevision(models.Model):
     """One saved answer in a label's history; append-only."""
 
-    label = models.ForeignKey(Label, on_delete=models.PROTECT, related_name="+")
+    label = models.ForeignKey(Label, on_delete=models.PROTECT, related_name="+", db_index=False)
     number = models.PositiveIntegerField()
     client_id = models.UUIDField()
     value = models.BooleanField(null=True, blank=True)
@@ -318,8 +321,8 @@ class Consensus(models.Model):
         MAJORITY = "majority", "Majority"
         ADJUDICATION = "adjudication", "Adjudication"
 
-    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
-    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+", db_index=False)
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+", db_index=False)
     state = models.CharField(max_length=10, choices=State.choices)
     by = models.CharField(max_length=12, choices=By.choices, default=By.MAJORITY)
     n_true = models.PositiveIntegerField(default=0)

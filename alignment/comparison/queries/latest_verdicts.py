@@ -1,7 +1,8 @@
 """The judge's latest verdicts on a criterion, and those that differ from the consensus."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
@@ -24,10 +25,9 @@ class LatestVerdicts:
     runs: Sequence[int]
     by_champion: bool
 
-    @property
-    def verdicts(self) -> QuerySet[Verdict]:
-        """The latest verdict on each chat, annotated with the consensus as `human`, which may be None."""
-        rows = Verdict.objects.filter(run__in=self.runs, criterion=self.criterion)
+    def on(self, chats: QuerySet[Any] | Collection[int]) -> QuerySet[Verdict]:
+        """The latest verdict on each of these chats, annotated with the consensus as `human`, or None."""
+        rows = Verdict.objects.filter(run__in=self.runs, criterion=self.criterion, chat__in=chats)
         newest = rows.order_by().values("chat").annotate(newest=Max("pk")).values("newest")
         human = Consensus.objects.filter(chat=OuterRef("chat"), criterion=self.criterion).values("state")[:1]
         latest = Verdict.objects.filter(pk__in=newest).annotate(human=Subquery(human))
@@ -36,7 +36,10 @@ class LatestVerdicts:
     @property
     def disagreements(self) -> QuerySet[Verdict]:
         """Latest verdicts that differ from the consensus, newest first."""
-        return self.verdicts.filter(DISAGREES, state=Verdict.State.READ)
+        # NB: without these chats every verdict of production is looked at, few of which have labels.
+        states = (Consensus.State.TRUE, Consensus.State.FALSE)
+        labelled = Consensus.objects.filter(criterion=self.criterion, state__in=states).values("chat")
+        return self.on(labelled).filter(DISAGREES, state=Verdict.State.READ)
 
 
 def latest_verdicts(*, criterion: Criterion, champion: PromptVersion | None) -> LatestVerdicts:

@@ -261,7 +261,7 @@ def _bench_plans(criterion: Criterion, author: User, choice: BenchChoice) -> lis
     judge, champion = _judge(choice.profile), champions_ensure(criteria=[criterion], by=author)[criterion.pk]
     prompt = working_prompt(criterion=criterion, author=author, base=choice.base or champion)
     latest = verdicts_before(criterion=criterion, base=prompt.base).latest
-    before = dict(latest.verdicts.filter(chat__in=choice.chat_ids).values_list("chat_id", "pk"))
+    before = dict(latest.on(choice.chat_ids).values_list("chat_id", "pk"))
     plans = []
     for set_id, chats in _by_set(criterion, author, choice.chat_ids).items():
         chat_set = ChatSet.objects.select_related("rubric").get(pk=set_id)
@@ -300,7 +300,7 @@ def _plan(criterion: Criterion, author: User, choice: TryChoice) -> _Plan:
     else:
         member = _member(criterion, author, choice.chat_id)
         chat_set, chat_ids = member.chat_set, (member.chat_id,)
-        before = dict(latest.verdicts.filter(chat=member.chat_id).values_list("chat_id", "pk"))
+        before = dict(latest.on([member.chat_id]).values_list("chat_id", "pk"))
     keys = _criteria_in_call(chat_set, criterion, judge)
     return _Plan(prompt, judge, chat_set, keys, chat_ids, before, latest.by_champion)
 

@@ -207,7 +207,7 @@ def _choose(
     for pk in wrong.values_list("chat_id", flat=True)[:disagreeing]:
         chosen[pk] = "disagreeing"
     topics = set(Chat.objects.filter(pk__in=chosen).values_list("topic", flat=True))
-    right = latest.verdicts.filter(AGREES, state=Verdict.State.READ, chat__in=among)
+    right = latest.on(among).filter(AGREES, state=Verdict.State.READ)
     found = right.exclude(chat__in=list(chosen)).values_list("chat_id", "value", "chat__topic")[:CONSIDERED]
     near = sorted(found, key=lambda row: row[2] not in topics)
     sides = ([pk for pk, value, _ in near if value is side] for side in (True, False))
@@ -256,7 +256,7 @@ def _chats(
     splits = dict(members.filter(chat__in=groups).order_by("-split").values_list("chat", "split"))
     rows = Chat.objects.filter(pk__in=groups).select_related("topic").in_bulk()
     consensus = {row.chat_id: row for row in Consensus.objects.filter(criterion=criterion, chat__in=groups)}
-    old = {row.chat_id: row for row in latest.verdicts.filter(chat__in=groups)}
+    old = {row.chat_id: row for row in latest.on(groups.keys())}
     reasons = _rationales([*old.values(), *tried.verdicts.values()])
     for pk, group in groups.items():
         unit, verdict = tried.units.get(pk), tried.verdicts.get(pk)
