@@ -320,7 +320,7 @@ class Program(Client):
     def judge(self) -> None:
         """A run of two chats, until it has ended."""
         self.number += 1
-        body = {"set": PLAN["set"], "engine": "direct", "limit": 2}
+        body = {"set": PLAN["set"], "engine": "direct", "endpoint": PLAN["endpoint"], "limit": 2}
         body["replicate"] = self.draw.randrange(3000)
         answer = self.call("POST", "/api/runs/", "start a run", json=body)
         if answer.status_code not in (200, 202):

