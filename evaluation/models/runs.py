@@ -350,7 +350,7 @@ class Verdict(models.Model):
         IMPORT = "import", "import"
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="verdicts", db_index=False)
-    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+", db_index=False)
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="verdicts")
     state = models.CharField(max_length=8, choices=State.choices)
@@ -383,7 +383,10 @@ class Verdict(models.Model):
             models.UniqueConstraint(fields=["run", "chat", "criterion"], name="verdict_once"),
             models.CheckConstraint(condition=Q(state="read") | Q(value__isnull=True), name="verdict_value"),
         ]
-        indexes = [models.Index(fields=["run", "criterion", "state", "value"], name="verdict_cell")]
+        indexes = [
+            models.Index(fields=["run", "criterion", "state", "value"], name="verdict_cell"),
+            models.Index(fields=["chat", "criterion", "run"], name="verdict_chat"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.chat_id} {self.criterion_id}"

@@ -282,10 +282,10 @@ def _size(cells: Sequence[Cell]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class TopicPart:
-    """A topic, and the cells of all topics: what it is a part of."""
+    """A topic, and the judged strata of all topics: what it is a part of."""
 
     topic: int
-    cells: Sequence[Cell]
+    whole: Sequence[JudgedStratum]
 
 
 def series(
@@ -418,12 +418,12 @@ class _Sources:
             return []
         if self.topic is None:
             return frame.judged_strata(self.sizes)
-        whole = _Frame(frame.judge, frame.first, frame.last)
-        for cell in self.topic.cells:
-            inside = frame.first <= cell.day <= frame.last
-            if inside and self.judges[cell.run].identity == frame.judge.identity:
-                whole.cells[cell.day, cell.topic] = cell
-        return zeroed(whole.judged_strata(self.sizes), topic=self.topic.topic)
+        of_frame = [
+            one
+            for one in self.topic.whole
+            if frame.first <= one.day <= frame.last and self.judges[one.run].identity == frame.judge.identity
+        ]
+        return zeroed(of_frame, topic=self.topic.topic)
 
 
 def _point(frame: _Frame, judged: WeightedRate, sources: _Sources) -> Point:

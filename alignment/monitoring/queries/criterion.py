@@ -180,7 +180,7 @@ def _topic_lines(
     frame: _Frame, topics: dict[int, Topic], *, window: Window, marks: Sequence[Mark]
 ) -> list[NamedLine]:
     """The line of each topic, the largest first."""
-    lines = []
+    lines, whole = [], frame.strata()
     by_topic = frame.by_topic().items()
     for pk, some in sorted(by_topic, key=lambda item: -sum(cell.sampled for cell in item[1])):
         found = series(
@@ -191,7 +191,7 @@ def _topic_lines(
             versions=marks,
             curated=frame.tables,
             audit=frame.audit,
-            topic=TopicPart(pk, frame.cells),
+            topic=TopicPart(pk, whole),
         )
         lines.append(NamedLine(topics[pk].key, topics[pk].name, found))
     return lines

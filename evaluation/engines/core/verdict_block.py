@@ -115,10 +115,10 @@ def prose_before(text: str) -> str:
     'Kind words.'
     """
     lines = text.split("\n")
-    starts = [start for start in _headers(lines) if _begun(lines, start)[0]]
-    if not starts:
+    last = next((start for start in reversed(_headers(lines)) if _begun(lines, start)[0]), None)
+    if last is None:
         return text.strip()
-    start = starts[-1] - _opens_code(lines, starts[-1])
+    start = last - _opens_code(lines, last)
     return "\n".join(lines[:start]).strip()
 
 

@@ -76,6 +76,15 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
     return Answer(prose=prose, values=values, contradictory=frozenset(contradictory))
 
 
+def read_prose(text: str) -> str:
+    """Return an answer without its last VERDICTS block.
+
+    >>> read_prose("Kind words.\\nVERDICTS\\npolite: TRUE")
+    'Kind words.'
+    """
+    return prose_before(without_invisible(text))
+
+
 def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, Any]:
     """Return the strict JSON Schema of the formatter's answer for these keys.
 

@@ -10,7 +10,7 @@ from evaluation.core.thinking import part_thinking
 from evaluation.core.types import Engine
 from evaluation.engines.core.flags import place_of
 from evaluation.engines.core.roles import NAMES, final_role
-from evaluation.engines.core.verdicts import read_answer
+from evaluation.engines.core.verdicts import read_prose
 from evaluation.models.runs import Attempt, ModelCall, TextBlock, UnitCall, Verdict
 
 # The role whose answer carries the final rationale, by engine.
@@ -149,4 +149,4 @@ def _attempt(row: Attempt) -> SentAttempt:
 
 def prose(reply: str) -> str:
     """Return a reasoning answer without its VERDICTS block."""
-    return read_answer(part_thinking(reply).answer, criteria=()).prose
+    return read_prose(part_thinking(reply).answer)
