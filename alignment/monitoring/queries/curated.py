@@ -70,10 +70,15 @@ def _counts(
     )
     if not reads_holdout(user=user):
         rows = rows.exclude(chat__in=holdout_chats())
-    rows = rows.annotate(human=Subquery(same.values("state")[:1])).filter(human__in=ANSWERED)
+    # NB: filtered below, as a filter here would look each consensus up once more.
+    rows = rows.annotate(human=Subquery(same.values("state")[:1]))
     counted = rows.order_by().values("run", "criterion", "human", "value").annotate(n=Count("pk"))
     found = counted.values_list("run", "criterion", "human", "value", "n")
-    return [(run, criterion, str(human), bool(value), n) for run, criterion, human, value, n in found]
+    return [
+        (run, criterion, human, bool(value), n)
+        for run, criterion, human, value, n in found
+        if human in ANSWERED
+    ]
 
 
 def _confusion(counts: Mapping[tuple[bool, bool], int], *, passing: bool) -> Confusion:
