@@ -104,7 +104,7 @@ def heard(world: World) -> dict[str, tuple[str, list[str]]]:
     for name, method, url, _ in calls(world, "GET"):
         with rolled_back():
             client = world.client("rater")
-            # What a process keeps for seconds: the second walk would find it or not, by the time of the first.
+            # Kept by a process for seconds: the second walk would find it or not, by the time of the first.
             cache.clear()
             with CaptureQueriesContext(connection) as queries:
                 said = without_tokens(as_text(ask(client, method, url)))
