@@ -10,7 +10,7 @@ from evaluation.judges.core.spec import JudgeSpec
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import RunFilter, run_list
 from evaluation.runs.services.runs import RunChoice, RunRefused, chosen_members, run_start
-from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
 from tests.factories.runs import command
 from tests.factories.tries import (
@@ -96,7 +96,9 @@ def test_a_try_is_nobodys_newest_verdict(try_set: ChatSet, author_user: User) ->
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
     assert run.judge.prompts.get(criterion=polite()).prompt_version == champion()
     standing = latest_verdicts(criterion=polite(), champion=champion())
-    assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
+    assert set(standing.on(Chat.objects.all()).values_list("run", flat=True)) == {
+        Run.objects.get(purpose="evaluation").pk
+    }
 
 
 def test_the_latest_verdict_of_each_chat_counts(try_set: ChatSet, try_stub: StubEndpoint) -> None:
@@ -104,7 +106,7 @@ def test_the_latest_verdict_of_each_chat_counts(try_set: ChatSet, try_stub: Stub
     command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
     newest = Run.objects.latest("pk")
     standing = latest_verdicts(criterion=polite(), champion=champion())
-    by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
+    by_case = dict(standing.on(Chat.objects.all()).values_list("chat__external_id", "run"))
     assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
     assert set(by_case) == set(CASES)
     disputes = set(standing.disagreements.values_list("chat__external_id", flat=True))
