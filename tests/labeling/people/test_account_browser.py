@@ -100,6 +100,7 @@ def test_who_has_to_have_a_factor_sets_an_app_up_by_keyboard_and_signs_in_with_i
         page.goto(f"{live_server.url}/people/")
         expect(page.get_by_role("heading", name="Account")).to_be_visible()
         page.get_by_role("link", name="Set up authenticator app").press("Enter")
+        expect(page.get_by_label("Password", exact=True)).to_be_focused()
         page.keyboard.type(PASSWORD)
         page.keyboard.press("Enter")
         secret = page.get_by_label("Key, to type it instead").input_value()

@@ -25,12 +25,12 @@ def asked(work: Callable[[], Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("criteria", [2, 20])
-def test_saving_takes_twelve_statements_and_reads_no_messages(criteria: int) -> None:
+def test_saving_takes_eleven_statements_and_reads_no_messages(criteria: int) -> None:
     desk = make_desk(keys=["polite", *(f"k{n}" for n in range(criteria - 1))])
     rater, url = signed_in(user_of(desk.rater)), label_url(desk.taken())
     first = asked(lambda: put(rater, url, active_ms=900))
     again = asked(lambda: put(rater, url, value=False, version=1, revision=1, rationale="Rude."))
-    assert [len(first), len(again)] == [12, 12]
+    assert [len(first), len(again)] == [11, 11]
     assert not [sql for sql in [*first, *again] if '"messages"' in sql]
 
 
@@ -39,7 +39,7 @@ def test_only_evidence_makes_the_messages_be_read() -> None:
     rater, url = signed_in(user_of(desk.rater)), label_url(desk.taken())
     found = asked(lambda: put(rater, url, evidence=[PLACE]))
     assert len([sql for sql in found if '"messages"' in sql]) == 1
-    assert len(found) == 13
+    assert len(found) == 12
 
 
 def test_submitting_asks_alike_for_two_and_twenty_criteria_and_changes_waiting_labels_in_one_statement() -> (
