@@ -317,6 +317,9 @@ class Consensus(models.Model):
         NA = "na", "Not applicable"
         UNRESOLVED = "unresolved", "Unresolved"
 
+    # Only these are compared with verdicts.
+    ANSWERED = (State.TRUE, State.FALSE)
+
     class By(models.TextChoices):
         MAJORITY = "majority", "Majority"
         ADJUDICATION = "adjudication", "Adjudication"

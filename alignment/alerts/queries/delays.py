@@ -44,7 +44,7 @@ def anchor_plan(*, chat_set: ChatSet, anchors: int, settings: Settings) -> Ancho
     decided = Consensus.objects.filter(
         chat__in=chats,
         criterion__in=list(passes_when),
-        state__in=(Consensus.State.TRUE, Consensus.State.FALSE),
+        state__in=Consensus.ANSWERED,
     )
     counts = decided.order_by().values("criterion")
     rows = counts.annotate(true=Count("pk", filter=Q(state=Consensus.State.TRUE)), n=Count("pk"))

@@ -159,7 +159,7 @@ def _labels(answers: Mapping[int, Mapping[int, bool]], prompts: Mapping[int, Jud
     chats = {chat for some in answers.values() for chat in some}
     rows = Consensus.objects.filter(criterion__in=list(answers), chat__in=chats)
     found: Pairs = defaultdict(lambda: [0, 0])
-    decided = rows.filter(state__in=(Consensus.State.TRUE, Consensus.State.FALSE)).order_by()
+    decided = rows.filter(state__in=Consensus.ANSWERED).order_by()
     for criterion, chat, state in decided.values_list("criterion", "chat", "state"):
         good = answers[criterion].get(chat)
         if good is None:
@@ -235,7 +235,7 @@ def audit_week(plan: SamplePlan, week: date) -> AuditWeek:
     rows = Consensus.objects.filter(
         chat__in=list(chances),
         criterion__in=list(passes_when),
-        state__in=(Consensus.State.TRUE, Consensus.State.FALSE),
+        state__in=Consensus.ANSWERED,
     )
     sums: dict[int, dict[float, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for criterion, chat, state in rows.order_by().values_list("criterion", "chat", "state"):

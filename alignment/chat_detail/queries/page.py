@@ -167,7 +167,7 @@ def _calibrated(verdict: Verdict) -> bool:
     decided = Consensus.objects.filter(
         chat=OuterRef("chat"),
         criterion=OuterRef("criterion"),
-        state__in=(Consensus.State.TRUE, Consensus.State.FALSE),
+        state__in=Consensus.ANSWERED,
     )
     stated = Verdict.objects.filter(run=verdict.run_id, criterion=verdict.criterion_id)
     stated = stated.filter(value__isnull=False, p_true__isnull=False)

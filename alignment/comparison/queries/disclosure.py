@@ -13,7 +13,6 @@ from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.people.queries.visibility import holdout_chats, reads_holdout
 
-ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 SMALL_COUNTS_HIDDEN = f"fewer than {MINIMUM_HOLDOUT_CHATS} holdout chats: only leads see their results"
 
 
@@ -25,7 +24,7 @@ def holdout_counts(
     `criteria` limits the counts to these ids.
     """
     same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
-    consensus = Consensus.objects.filter(state__in=ANSWERED, **same)
+    consensus = Consensus.objects.filter(state__in=Consensus.ANSWERED, **same)
     split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat")).values("split")
     rows = Verdict.objects.filter(Exists(consensus), run__in=runs, chat__in=holdout_chats())
     if criteria is not None:

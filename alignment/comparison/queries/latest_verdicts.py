@@ -37,8 +37,9 @@ class LatestVerdicts:
     def disagreements(self) -> QuerySet[Verdict]:
         """Latest verdicts that differ from the consensus, newest first."""
         # NB: without these chats every verdict of production is looked at, few of which have labels.
-        states = (Consensus.State.TRUE, Consensus.State.FALSE)
-        labelled = Consensus.objects.filter(criterion=self.criterion, state__in=states).values("chat")
+        labelled = Consensus.objects.filter(criterion=self.criterion, state__in=Consensus.ANSWERED).values(
+            "chat"
+        )
         return self.on(labelled).filter(DISAGREES, state=Verdict.State.READ)
 
 

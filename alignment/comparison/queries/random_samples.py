@@ -13,7 +13,6 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, LabelingJob
 
 PART = ("topic", "since", "until")  # limits of a sample's part of the run, stored with the sample
-ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def random_sample_sizes(scope: Scope, samples: Sequence[RandomSample]) -> dict[i
     sets = [sample.pk for sample in samples]
     members = ChatSetMember.objects.filter(chat_set__in=sets, chat__in=scope.chat_ids)
     rows = Consensus.objects.filter(
-        chat__in=members.values("chat"), criterion__in=scope.criteria, state__in=ANSWERED
+        chat__in=members.values("chat"), criterion__in=scope.criteria, state__in=Consensus.ANSWERED
     )
     answered = set(rows.values_list("criterion__key", "chat_id").order_by())
     chances: dict[int, dict[int, float]] = {sample.pk: {} for sample in samples}

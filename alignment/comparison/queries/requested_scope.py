@@ -128,7 +128,7 @@ def _answered(whole: Scope, among: QuerySet[Any]) -> list[Any]:
     about = {"chat__in": among.values("chat_id"), "criterion__in": whole.criteria}
     split = Subquery(whole.members.filter(chat=OuterRef("chat")).order_by().values("split")[:1])
     answers = Consensus.objects.filter(**about).annotate(split=split).values("criterion", "split")
-    compared = Count("pk", filter=Q(state__in=(Consensus.State.TRUE, Consensus.State.FALSE)))
+    compared = Count("pk", filter=Q(state__in=Consensus.ANSWERED))
     counts: list[Any] = list(answers.annotate(n=Count("pk"), compared=compared).order_by())
     if whole.rater or whole.each_rater:
         labels = Label.objects.counted().filter(value__isnull=False, **about).annotate(split=split)

@@ -9,7 +9,6 @@ from django.db.models import Count, F, Q, QuerySet
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.cached_documents import cached_document, pin_of
 from alignment.comparison.queries.random_samples import (
-    ANSWERED,
     RandomSample,
     equal_chance_samples,
     random_sample_sizes,
@@ -99,7 +98,9 @@ def _read(body: dict[str, Any]) -> PlanCounts:
 
 def _answered(members: QuerySet[Any], criteria: Collection[Criterion]) -> QuerySet[Consensus]:
     chats = members.order_by().values_list("chat_id", flat=True)
-    return Consensus.objects.filter(chat__in=chats, criterion__in=criteria, state__in=ANSWERED).order_by()
+    return Consensus.objects.filter(
+        chat__in=chats, criterion__in=criteria, state__in=Consensus.ANSWERED
+    ).order_by()
 
 
 def _counted(rows: QuerySet[Any, Any]) -> QuerySet[Any, Any]:

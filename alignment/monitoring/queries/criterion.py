@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -161,12 +162,14 @@ class _Frame:
             return Reason.SEVERAL_JUDGES
         return next((self.tables[one] for one in sorted(judges) if one in self.tables), None)
 
-    def strata(self, cells: Sequence[Cell] | None = None) -> list[JudgedStratum]:
-        """The judged strata of these cells, by default of all."""
-        return [
-            JudgedStratum(cell.run, cell.day, cell.topic, self.sizes.stratum(cell))
-            for cell in (self.cells if cells is None else cells)
-        ]
+    @cached_property
+    def whole(self) -> list[JudgedStratum]:
+        """The judged strata of all cells."""
+        return self.strata(self.cells)
+
+    def strata(self, cells: Sequence[Cell]) -> list[JudgedStratum]:
+        """The judged strata of these cells."""
+        return [JudgedStratum(cell.run, cell.day, cell.topic, self.sizes.stratum(cell)) for cell in cells]
 
     def by_topic(self) -> dict[int, list[Cell]]:
         """The cells of each topic."""
@@ -180,7 +183,7 @@ def _topic_lines(
     frame: _Frame, topics: dict[int, Topic], *, window: Window, marks: Sequence[Mark]
 ) -> list[NamedLine]:
     """The line of each topic, the largest first."""
-    lines, whole = [], frame.strata()
+    lines = []
     by_topic = frame.by_topic().items()
     for pk, some in sorted(by_topic, key=lambda item: -sum(cell.sampled for cell in item[1])):
         found = series(
@@ -191,7 +194,7 @@ def _topic_lines(
             versions=marks,
             curated=frame.tables,
             audit=frame.audit,
-            topic=TopicPart(pk, whole),
+            topic=TopicPart(pk, frame.whole),
         )
         lines.append(NamedLine(topics[pk].key, topics[pk].name, found))
     return lines
@@ -199,7 +202,6 @@ def _topic_lines(
 
 def _topics_at(frame: _Frame, topics: dict[int, Topic]) -> list[TopicRate]:
     by_topic = frame.by_topic()
-    whole = frame.strata()
     judged = weighted_rates([[one.sums for one in frame.strata(some)] for some in by_topic.values()])
     rows = [
         TopicRate(
@@ -208,7 +210,7 @@ def _topics_at(frame: _Frame, topics: dict[int, Topic]) -> list[TopicRate]:
             int(sum(cell.answers - cell.passes for cell in some)),
             part_rates(
                 rate,
-                zeroed(whole, topic=pk),
+                zeroed(frame.whole, topic=pk),
                 curated=frame.curated,
                 audit=frame.audit,
                 inside=of_topic(pk),

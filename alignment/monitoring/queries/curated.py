@@ -18,7 +18,6 @@ from labeling.people.queries.visibility import holdout_chats, reads_holdout
 # Few-shot examples are copied from train chats: the judge has seen those answers.
 UNSEEN = (Split.DEV, Split.HOLDOUT)
 KINDS = (ChatSet.Kind.CURATED, ChatSet.Kind.GOLD)
-ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 
 
 def curated_labels(
@@ -77,7 +76,7 @@ def _counts(
     return [
         (run, criterion, human, bool(value), n)
         for run, criterion, human, value, n in found
-        if human in ANSWERED
+        if human in Consensus.ANSWERED
     ]
 
 

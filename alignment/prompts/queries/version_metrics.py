@@ -439,7 +439,7 @@ def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
     for consensus, value, n in rows:
         states[consensus["state"]] += n
         answers.append((consensus["true"], consensus["false"], consensus["na"], n))
-        if consensus["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
+        if consensus["state"] in Consensus.ANSWERED:
             table[consensus["state"] == Consensus.State.TRUE, value] += n
     counts = np.array(answers, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
