@@ -62,6 +62,12 @@ def sign_in(context: BrowserContext, url: str, user: User) -> None:
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
 
 
+def press(page: Page, key: str) -> None:
+    """Press a key once the scripts of the page listen: right after a link was followed it would be lost."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
+
+
 def apart(do: Callable[..., Any], *args: Any) -> None:
     """What judges needs a loop of its own: the browser's runs in this thread."""
 

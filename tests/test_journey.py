@@ -14,6 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.labels import Label
 from labeling.models.people import Role
 from labeling.models.rubric import Rubric
+from tests.browsing import watch
 from tests.factories.rows import make_user
 from tests.factories.runs import environment
 from tests.files import chat, criterion, label, rubric, write_json, write_jsonl
@@ -188,8 +189,7 @@ def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
     page: Page, live_server: LiveServer, tmp_path: Path
 ) -> None:
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     _, report = walk(tmp_path, "debate")
     make_user("cleo", Role.RATER)
     make_user("ines", Role.LEAD)

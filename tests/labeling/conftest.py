@@ -7,6 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page
 from pytest_django.live_server_helper import LiveServer
 
+from tests.browsing import watch
 from tests.database import RowsOnce
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.rating_screen import KEYS, no_chat_ahead, ready, sign_in
@@ -38,8 +39,7 @@ def screen(
 ) -> Iterator[Page]:
     """The first chat of the job, open and ready; afterwards the console must be clean."""
     sign_in(context, live_server, user_of(desk.rater))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     no_chat_ahead(page)
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     ready(page)

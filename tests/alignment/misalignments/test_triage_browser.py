@@ -11,7 +11,7 @@ from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import Role
-from tests.browsing import assert_fine, watch
+from tests.browsing import assert_fine, press, watch
 from tests.factories.compared_runs import Compared, cell_url, chat_url
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.rater_quality import polite
@@ -55,7 +55,7 @@ def test_from_a_number_to_the_message_in_three_clicks_and_triaged_there_by_one_k
     page.locator(".disc .meta a").first.click()
     page.locator(".sides a.t").first.click()
     expect(page.locator(".turn:target")).to_be_in_viewport()
-    page.keyboard.press("1")
+    press(page, "1")
     saved(page, "Saved: Judge wrong")
     expect(counts).to_have_text(re.compile(r"^\s*1 of 8\s+triaged:\s+judge wrong 1\s*$"))
     expect(page.locator("#history")).to_contain_text("Cause: none yet → Judge wrong")
@@ -95,7 +95,7 @@ def test_the_keys_lead_to_the_neighbours_once_everything_is_saved(
     expect(page).to_have_url(re.compile(f"/chats/{compared.chat(10).pk}/"))
     row = item_on(5)
     assert (row.cause, row.note) == ("label", "n p 1")
-    page.keyboard.press("u")
+    press(page, "u")
     saved(page, "Undone on chat-5, polite: note “n p 1” → none")
     page.keyboard.press("k")
     expect(page).to_have_url(re.compile(f"/chats/{compared.chat(5).pk}/"))

@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.models.prompts import PromptVersion
 from labeling.models.labels import RaterNote
 from labeling.models.people import Rater, Role, User
-from tests.browsing import assert_fine
+from tests.browsing import assert_fine, watch
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.prompt_versions import a_test, a_version, example_chat, promote, run_of
 from tests.factories.rater_quality import polite
@@ -60,8 +60,7 @@ def author(
 ) -> Iterator[Page]:
     """Otto's browser, whose console must be clean afterwards: no CSP violation, no script error."""
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     sign_in(context, live_server, make_user("otto", Role.AUTHOR))
     yield page
     assert problems == []

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
@@ -44,6 +44,18 @@ def test_what_is_written_saves_itself_and_is_there_after_a_reload(
     expect(editor.get_by_label("Tone", exact=True)).to_be_focused()
     editor.reload()
     expect(editor.get_by_label("Tone", exact=True)).to_have_value("Calm, and be strict.")
+
+
+def test_what_is_typed_before_the_script_arrives_is_saved_too(editor: Page, live_server: LiveServer) -> None:
+    held: list[Route] = []
+    editor.route("**/prompts/editor.js", lambda route: held.append(route))
+    editor.goto(live_server.url + EDIT, wait_until="commit")
+    write(editor, "Tone", "Calm.")
+    expect(status(editor)).to_have_text("No changes")
+    held.pop().continue_()
+    expect(status(editor)).to_have_text(SAVED)
+    assert "\n# Tone\nCalm.\n" in stored()
+    expect(editor.locator("[data-tab=tone]")).to_contain_class("chg")
 
 
 def test_sections_and_the_whole_text_are_two_views_of_one_draft(

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import Rater
-from tests.browsing import assert_fine, lead_signed_in
+from tests.browsing import assert_fine, lead_signed_in, press
 from tests.factories.compared_runs import Compared
 from tests.factories.rater_quality import job_of, pages, polite
 
@@ -52,13 +52,13 @@ def test_the_arrow_keys_go_from_criterion_to_criterion(
     heading = lead.get_by_role("heading", level=1)
     names = lead.get_by_role("navigation", name="Criteria").get_by_role("link").all_inner_texts()
     expect(heading).to_have_text(names[0])
-    lead.keyboard.press("ArrowRight")
+    press(lead, "ArrowRight")
     expect(heading).to_have_text(names[1])
-    lead.keyboard.press("ArrowRight")
+    press(lead, "ArrowRight")
     expect(heading).to_have_text(names[2])
-    lead.keyboard.press("ArrowRight")
+    press(lead, "ArrowRight")
     expect(heading).to_have_text(names[2])
-    lead.keyboard.press("ArrowLeft")
+    press(lead, "ArrowLeft")
     expect(heading).to_have_text(names[1])
 
 

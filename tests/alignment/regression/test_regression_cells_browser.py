@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browsing import assert_fine, lead_signed_in
+from tests.browsing import assert_fine, lead_signed_in, press
 from tests.factories.compared_runs import JUDGE, make_compared
 from tests.factories.regression_tests import DecidedTest, candidate_says, make_tested
 
@@ -38,13 +38,13 @@ def test_by_keyboard_from_the_list_through_the_chats_of_a_cell_and_back(
     lead.keyboard.press("Enter")
     facts = lead.locator(".facts")
     expect(facts).to_contain_text(f"chat-{second}")
-    lead.keyboard.press("j")
+    press(lead, "j")
     expect(facts).to_contain_text(f"chat-{third}")
-    lead.keyboard.press("ArrowLeft")
+    press(lead, "ArrowLeft")
     expect(facts).to_contain_text(f"chat-{second}")
-    lead.keyboard.press("k")
+    press(lead, "k")
     expect(facts).to_contain_text(f"chat-{first}")
-    lead.keyboard.press("k")  # there is none before
+    press(lead, "k")  # there is none before
     expect(facts).to_contain_text(f"chat-{first}")
     lead.locator(".crumbs").get_by_role("link", name="Fixed").click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("Fixed")

@@ -80,6 +80,7 @@ def test_the_rating_screen_lists_its_own_keys_and_its_slash_stays_the_chat_searc
     expect(keys).to_contain_text("True, then next open criterion")
     expect(keys).to_contain_text("On every page")
     page.keyboard.press("Escape")
+    expect(page.locator("body")).to_be_focused()  # a frame after the dialog has closed
     page.keyboard.press("/")
     expect(page.get_by_label("Search in this chat")).to_be_focused()
     page.keyboard.press("Control+k")

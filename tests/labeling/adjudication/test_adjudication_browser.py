@@ -12,7 +12,7 @@ from labeling.adjudication.services import adjudication_decide
 from labeling.models.labels import Adjudication, Consensus
 from labeling.models.people import AuditEvent, Role
 from labeling.models.rubric import CriterionVersion
-from tests.browsing import assert_fine
+from tests.browsing import assert_fine, press, watch
 from tests.factories.many_labels import Item, label, labelled_item
 from tests.factories.rating_screen import mouse_uses, sign_in, watch_mouse
 from tests.factories.rows import make_user
@@ -45,8 +45,7 @@ def screen(page: Page, context: BrowserContext, live_server: LiveServer, items: 
     """The queue as a lead opens it; afterwards the console must be clean."""
     problems: list[str] = []
     sign_in(context, live_server, make_user("ines", Role.LEAD))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     page.goto(live_server.url + reverse("labeling:adjudication_queue") + "?kind=split")
     yield page
     # A refused form is a 400 or a 409, which the browser reports as a failed load.
@@ -102,7 +101,7 @@ def test_j_and_k_walk_u_goes_back_to_the_decision_and_q_to_the_queue(screen: Pag
     expect(screen.locator(".decided-now")).to_contain_text("Short.")
     screen.get_by_role("button", name="Withdraw decision").press("Enter")
     expect(screen.locator(".toast")).to_contain_text("withdrawn")
-    screen.keyboard.press("q")
+    press(screen, "q")
     expect(screen.get_by_role("heading", level=1)).to_have_text("3 rater disagreements")
 
 
@@ -242,7 +241,7 @@ def test_a_second_lead_confirms_before_a_decision_is_replaced(screen: Page, item
     screen.keyboard.press("Control+Enter")
     expect(screen.locator("#meanwhile")).to_contain_text("otto has decided")
     expect(screen.locator(".decided-now")).to_contain_text("Polite enough.")
-    screen.keyboard.press("Control+Enter")
+    press(screen, "Control+Enter")
     on(screen, "correct")
     assert Adjudication.objects.get(replaced_at=None).reason == "Not at all."
 

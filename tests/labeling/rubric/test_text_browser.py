@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.people import Role
 from labeling.rating.services.notes import note_add
-from tests.browsing import assert_fine
+from tests.browsing import assert_fine, watch
 from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, user_of
 from tests.factories.rating_screen import sign_in
@@ -24,8 +24,7 @@ EDIT = "/guidelines/criteria/{}/edit/"
 def quiet(page: Page) -> Iterator[Page]:
     """A page whose console must be clean afterwards: no CSP violation, no script error."""
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     yield page
     assert problems == []
 

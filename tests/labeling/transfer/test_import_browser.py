@@ -12,6 +12,7 @@ from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.imports import DataImport
 from labeling.models.people import Role
 from labeling.transfer.services.work import check_work, store_work
+from tests.browsing import watch
 from tests.factories.imports import csv_file
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_rubric, make_user
@@ -57,7 +58,7 @@ def test_a_file_with_odd_columns_becomes_a_chat_set(
     settings.IMPORT_DIR = tmp_path / "imports"
     make_rubric("polite", name="Support")
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    watch(page, problems)
     sign_in(context, live_server, make_user("ines", Role.LEAD))
 
     page.goto(f"{live_server.url}/sets/")

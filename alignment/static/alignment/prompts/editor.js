@@ -84,6 +84,14 @@ function resume() {
   draft.resume(saved);
 }
 
+// What was typed before this script ran.
+function catchUp() {
+  for (const pane of panes.filter(({ value, defaultValue }) => value !== defaultValue)) {
+    if (!draft.unsaved) draft.edited();
+    compare(pane);
+  }
+}
+
 // ---------- conflict with another tab ----------
 
 const conflict = $("#conflict");
@@ -275,4 +283,5 @@ document.addEventListener("keydown", (event) => {
 });
 
 resume();
+catchUp();
 if ("failed" in $("#publish").dataset) open("publish");
