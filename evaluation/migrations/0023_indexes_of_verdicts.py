@@ -3,8 +3,12 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from common.online import AddIndexOnline, DropForeignKeyIndex
+
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('evaluation', '0022_prompts_of_agents'),
@@ -12,42 +16,42 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='attempt',
             name='call',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='evaluation.modelcall'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='runchat',
             name='run',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='run_chats', to='evaluation.run'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='unit',
             name='run',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='units', to='evaluation.run'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='unitcall',
             name='call',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.modelcall'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='unitcall',
             name='unit',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='unit_calls', to='evaluation.unit'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='verdict',
             name='chat',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.chat'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='verdict',
             name='run',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='verdicts', to='evaluation.run'),
         ),
-        migrations.AddIndex(
+        AddIndexOnline(
             model_name='verdict',
             index=models.Index(fields=['chat', 'criterion', 'run'], name='verdict_chat'),
         ),

@@ -3,35 +3,39 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from common.online import DropForeignKeyIndex
+
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('labeling', '0026_account_mails'),
     ]
 
     operations = [
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='consensus',
             name='chat',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.chat'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='consensus',
             name='criterion',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.criterion'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='label',
             name='chat',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.chat'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='label',
             name='rater',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater'),
         ),
-        migrations.AlterField(
+        DropForeignKeyIndex(
             model_name='labelrevision',
             name='label',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.label'),
