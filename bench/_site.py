@@ -129,6 +129,7 @@ class Site:
             **environment,
         }
         (folder / "tmp").mkdir()
+        self.code = settings.BASE_DIR  # the version that is served
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "serve.log"
@@ -144,7 +145,7 @@ class Site:
         with self.log.open("ab") as log:
             self.serving = subprocess.Popen(
                 [sys.executable, "manage.py", "serve", "--port", str(self.port)],
-                cwd=settings.BASE_DIR,
+                cwd=self.code,
                 env=os.environ | self.environment,
                 stdout=log,
                 stderr=log,

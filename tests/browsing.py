@@ -133,7 +133,7 @@ class Hands:
         self.clicks += 1
 
     def press(self, key: str) -> None:
-        self.page.keyboard.press(key)
+        press(self.page, key)
         self.keys += 1
 
 
