@@ -79,10 +79,12 @@ def moves(place: Office, old: Path) -> Iterator[str]:
     folder = place.folder / "beside"
     folder.mkdir()
     beside = Site(folder, place.server, site.environment | {"TMPDIR": str(folder / "tmp")})
-    beside.serve()
-    yield "both versions"
-    replace(site, new)
-    beside.stop()
+    try:
+        beside.serve()
+        yield "both versions"
+        replace(site, new)
+    finally:
+        beside.stop()
     yield "new version"
     replace(site, old)
     yield "old version again"
