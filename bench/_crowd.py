@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -83,13 +83,16 @@ class Crowd:
         rate: float,
         seconds: float = 0.0,
         saves: int = 0,
-        stubborn: bool = False,
+        repeat: Sequence[int] = (),
     ) -> None:
-        """Start it: `rate` users a second come; it ends after so many seconds or saved labels."""
+        """Start it: `rate` users a second come; it ends after so many seconds or saved labels.
+
+        Requests that are answered with a status in `repeat` are sent again; 0 is a connection that was cut.
+        """
         if not LOCUST.exists():
             raise RuntimeError(f"{LOCUST} is not there: run make {LOCUST.parent.parent.name}/.installed")
         self.result, self.log = folder / "crowd.json", folder / "crowd.log"
-        asked = {"counts": dict(counts), "think": think, "saves": saves, "stubborn": stubborn}
+        asked = {"counts": dict(counts), "think": think, "saves": saves, "repeat": repeat}
         file = folder / "plan.json"
         file.write_text(json.dumps({**plan, **asked, "result": str(self.result)}), encoding="utf-8")
         command = [str(LOCUST), "-f", str(ROOT / "bench/_locustfile.py"), "--headless", "--only-summary"]

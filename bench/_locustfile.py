@@ -86,11 +86,11 @@ class Client(FastHttpUser):  # type: ignore[misc]
         """One request; some try until it is answered, as long as nothing is wrong with it."""
         global again
         headers = self.forwarded | options.pop("headers", {})
-        for _ in range(TRIES if PLAN["stubborn"] else 0):
+        for _ in range(TRIES if PLAN["repeat"] else 0):
             with self.client.request(
                 method, path, name=name, headers=headers, catch_response=True, **options
             ) as answer:
-                if answer.status_code and answer.status_code not in (502, 503):
+                if (answer.status_code or 0) not in PLAN["repeat"]:
                     return answer
                 again += 1
                 answer.success()

@@ -184,13 +184,14 @@ class Office:
         """Let a crowd in."""
         folder = self.folder / f"crowd{len(self.crowds)}"
         folder.mkdir()
-        self.crowds.append(Crowd(folder, url=self.site.url, plan=self.plan, **options))
+        self.crowds.append(Crowd(folder, **{"url": self.site.url, "plan": self.plan} | options))
         return self.crowds[-1]
 
-    def lost(self, result: Result) -> tuple[int, int]:
+    def lost(self, *results: Result) -> tuple[int, int]:
         """Labels that were answered and are not stored, and those stored twice."""
         found = in_child("_office", "labels_stored", {}, self.site.environment)["labels"]
-        return len(set(result.saved) - set(found)), len(found) - len(set(found))
+        saved = {one for result in results for one in result.saved}
+        return len(saved - set(found)), len(found) - len(set(found))
 
 
 @contextmanager

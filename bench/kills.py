@@ -28,7 +28,7 @@ ENDS_WITHIN = 300.0  # a lease of a dead worker runs out first
 def figures() -> Iterator[Figure]:
     """Labels and verdicts lost and doubled, runs that do not end, and how long the last ones take."""
     with office(counts=COUNTS, chats=CHATS, demo=None, judges=JUDGES) as place:
-        crowd = place.crowd(counts=COUNTS | {"lead": 0}, think=THINK, rate=ARRIVE, stubborn=True)
+        crowd = place.crowd(counts=COUNTS | {"lead": 0}, think=THINK, rate=ARRIVE, repeat=(0, 502, 503))
         time.sleep(sum(COUNTS.values()) / ARRIVE)
         killed = kill(place, crowd)
         found = crowd.end(stop=True, timeout=120)

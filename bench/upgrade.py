@@ -1,8 +1,8 @@
 """From one version to the next and back under load: nothing may be lost, refused or judged twice.
 
-The version of `LACE_UPGRADE_FROM` (a commit or tag, by default the parent of this one) serves raters and
-programs on PostgreSQL and Valkey. Meanwhile this version migrates the database, works beside the old one,
-takes its place, and gives it back. What finds no server is sent again, as the rating screen does.
+The version of `LACE_UPGRADE_FROM` (a commit or tag, by default the one before the newest migration) serves
+raters and programs on PostgreSQL and Valkey. Meanwhile this version migrates the database, serves others
+beside the old one, takes its place, and gives it back. Only what finds no server is sent again.
 `LACE_UPGRADE_SECONDS=10` shortens each step.
 """
 
@@ -12,6 +12,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,74 +21,130 @@ from django.conf import settings
 
 from bench import Figure
 from bench._child import in_child
-from bench._crowd import Crowd
 from bench._office import Office, office, runs_end
 from bench._site import Site
 
-OLD = os.environ.get("LACE_UPGRADE_FROM", "HEAD~1")
 SECONDS = float(os.environ.get("LACE_UPGRADE_SECONDS", "30"))
-COUNTS = {"rater": 24, "author": 0, "lead": 1, "program": 8}
+COUNTS = {"rater": 24, "author": 0, "lead": 0, "program": 8}
+BESIDE = {"rater": 8, "author": 0, "lead": 0, "program": 4}
+ACCOUNTS = {"rater": COUNTS["rater"] + BESIDE["rater"], "author": 0, "lead": 1, "program": COUNTS["program"]}
 THINK, ARRIVE, CHATS, JUDGES = 1.0, 2.0, 5_000, 2
+NO_SERVER = (0, 502)
 ENDS_WITHIN = 300.0
+NEW = settings.BASE_DIR
 
 
 def figures() -> Iterator[Figure]:
     """Labels of each step, what was lost, doubled or refused, and whether every run ended."""
+    saved: dict[str, int] = {}
     with TemporaryDirectory(prefix="lace-old-") as name:
-        old, commit = checked_out(Path(name))
-        with office(counts=COUNTS, chats=CHATS, demo=None, judges=JUDGES, code=old) as place:
-            crowd = place.crowd(counts=COUNTS | {"lead": 0}, think=THINK, rate=ARRIVE, stubborn=True)
+        old = Path(name)
+        check_out(commit := version_before(), old)
+        with office(counts=ACCOUNTS, chats=CHATS, demo=None, judges=JUDGES, code=old) as place:
+            crowd = place.crowd(counts=COUNTS, think=THINK, rate=ARRIVE, repeat=NO_SERVER)
             time.sleep(sum(COUNTS.values()) / ARRIVE)
-            saved = [step(place, crowd, title) for title in moves(place, old)]
+            saved["old version"] = work(place)
+            migrations = migrate(place.site)
+            saved["old version on the new tables"] = work(place)
+            with another(place) as site:
+                others = place.crowd(
+                    counts=BESIDE, think=THINK, rate=ARRIVE, url=site.url, plan=plan_of_others(place)
+                )
+                saved["both versions"] = work(place)
+                beside = others.end(stop=True, timeout=120)
+                replace(place.site, NEW)
+            saved["new version"] = work(place)
+            replace(place.site, old)
+            saved["old version again"] = work(place)
             found = crowd.end(stop=True, timeout=120)
             runs = runs_end(place.site, within=2 * ENDS_WITHIN)
-            lost, doubled = place.lost(found)
-    for error in found.errors[:10]:
+            lost, doubled = place.lost(found, beside)
+    errors = [*found.errors, *beside.errors]
+    for error in errors[:10]:
         print(f"{error['scenario']}, {error['name']}: {error['error']} {error['text']}", file=sys.stderr)
     print(f"from {commit}; {found.again} requests sent again", file=sys.stderr)
-    for title, count in saved:
+    yield Figure("migrations", migrations, 1, "", floor=True)
+    for title, count in saved.items():
         yield Figure(f"labels saved, {title}", count, 1, "", floor=True)
-    yield Figure(f"{len(found.saved):,} labels, {runs['runs']} runs: labels lost", lost, 0, "")
+    yield Figure("labels saved by the new version beside the old one", len(beside.saved), 1, "", floor=True)
+    title = f"{len(found.saved) + len(beside.saved):,} labels, {runs['runs']} runs"
+    yield Figure(f"{title}: labels lost", lost, 0, "")
     yield Figure("labels doubled", doubled, 0, "")
     yield Figure("verdicts lost", runs["missing"], 0, "")
     yield Figure("verdicts doubled", runs["doubled"], 0, "")
     yield Figure("runs that failed or did not end", len(runs["working"]) + len(runs["failed"]), 0, "")
-    yield Figure("requests refused", len(found.errors), 0, "")
+    yield Figure("requests refused", len(errors), 0, "")
 
 
-def checked_out(folder: Path) -> tuple[Path, str]:
-    """The files of the old version and its commit. Raises `RuntimeError` where git does not have it."""
+# ---------- versions ----------
 
-    def git(*words: str) -> bytes:
-        done = subprocess.run(["git", *words], cwd=settings.BASE_DIR, capture_output=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"LACE_UPGRADE_FROM={OLD}: {done.stderr.decode().strip()}")
-        return done.stdout
 
-    with tarfile.open(fileobj=BytesIO(git("archive", OLD))) as files:
+def version_before() -> str:
+    """The commit to come from. Raises `RuntimeError` where git does not have it."""
+    chosen = os.environ.get("LACE_UPGRADE_FROM")
+    if not chosen:
+        newest = git("log", "-1", "--diff-filter=A", "--format=%H", "--", "*/migrations/*.py")
+        chosen = f"{newest.decode().strip()}^"
+    return git("rev-parse", "--short", f"{chosen}^{{commit}}").decode().strip()
+
+
+def check_out(commit: str, folder: Path) -> None:
+    """Write the files of that version."""
+    with tarfile.open(fileobj=BytesIO(git("archive", commit))) as files:
         files.extractall(folder, filter="data")
-    return folder, git("rev-parse", "--short", f"{OLD}^{{commit}}").decode().strip()
 
 
-def moves(place: Office, old: Path) -> Iterator[str]:
-    """One step of the way after the other; its name."""
-    site, new = place.site, settings.BASE_DIR
-    yield "old version"
-    command = [sys.executable, "manage.py", "migrate", "--verbosity", "1"]
-    subprocess.run(command, cwd=new, env=os.environ | site.environment, stdout=sys.stderr, check=True)
-    yield "old version on the new tables"
-    folder = place.folder / "beside"
+def git(*words: str) -> bytes:
+    """What it prints. Raises `RuntimeError` with its own words."""
+    done = subprocess.run(["git", *words], cwd=NEW, capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"git {' '.join(words)}: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+# ---------- steps ----------
+
+
+def work(place: Office) -> int:
+    """Let the crowds work for a while; how many labels are stored meanwhile."""
+    before = stored(place)
+    time.sleep(SECONDS)
+    if place.crowds[0].over:
+        raise RuntimeError("the crowd has gone")
+    return stored(place) - before
+
+
+def stored(place: Office) -> int:
+    """How many revisions of labels there are now."""
+    return len(in_child("_office", "labels_stored", {}, place.site.environment)["labels"])
+
+
+def migrate(site: Site) -> int:
+    """Migrate with the new version, as an operator does; how many migrations were applied."""
+    command = [sys.executable, "manage.py", "migrate", "--no-color"]
+    environment = os.environ | site.environment
+    done = subprocess.run(command, cwd=NEW, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    print(done.stdout, file=sys.stderr, flush=True)
+    return done.stdout.count("... OK")
+
+
+@contextmanager
+def another(place: Office) -> Iterator[Site]:
+    """The new version on the same database and broker, as long as the block lasts."""
+    folder = place.folder / "another"
     folder.mkdir()
-    beside = Site(folder, place.server, site.environment | {"TMPDIR": str(folder / "tmp")})
+    site = Site(folder, place.server, place.site.environment | {"TMPDIR": str(folder / "tmp")})
     try:
-        beside.serve()
-        yield "both versions"
-        replace(site, new)
+        site.serve()
+        yield site
     finally:
-        beside.stop()
-    yield "new version"
-    replace(site, old)
-    yield "old version again"
+        site.stop()
+
+
+def plan_of_others(place: Office) -> dict[str, object]:
+    """The plan of the second crowd, whose raters are not those of the first one."""
+    accounts = place.plan["accounts"]
+    return place.plan | {"accounts": accounts | {"rater": accounts["rater"][COUNTS["rater"] :]}}
 
 
 def replace(site: Site, code: Path) -> None:
@@ -95,17 +152,3 @@ def replace(site: Site, code: Path) -> None:
     site.stop()
     site.code = code
     site.serve()
-
-
-def step(place: Office, crowd: Crowd, title: str) -> tuple[str, int]:
-    """Let the crowd work for a while; the name of the step and how many labels it stored."""
-    before = stored(place)
-    time.sleep(SECONDS)
-    if crowd.over:
-        raise RuntimeError("the crowd has gone")
-    return title, stored(place) - before
-
-
-def stored(place: Office) -> int:
-    """How many revisions of labels there are now."""
-    return len(in_child("_office", "labels_stored", {}, place.site.environment)["labels"])

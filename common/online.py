@@ -54,12 +54,18 @@ class AddIndexOnline(migrations.AddIndex):
 
 
 class DropForeignKeyIndex(migrations.AlterField):
-    """`AlterField` of a foreign key to `db_index=False`, which drops its index and touches nothing else."""
+    """`AlterField` of a foreign key to `db_index=False`, which drops its index and touches nothing else.
+
+    Raises `ValueError` where the field changes in any other way.
+    """
 
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         model = from_state.apps.get_model(app_label, self.model_name)
+        before, after = (self._without_index(state, app_label) for state in (from_state, to_state))
+        if before != after:
+            raise ValueError(f"{self.describe()}: more than its index changes, from {before} to {after}")
         with _online(schema_editor) as how:
             self._drop(schema_editor, model, how)
 
@@ -72,12 +78,17 @@ class DropForeignKeyIndex(migrations.AlterField):
             field = model._meta.get_field(self.name)
             schema_editor.execute(schema_editor._create_index_sql(model, fields=[field], **how))
 
+    def _without_index(self, state: ProjectState, app_label: str) -> dict[str, Any]:
+        """All other arguments of the field."""
+        field = state.models[app_label, self.model_name_lower].get_field(self.name)
+        return {**field.deconstruct()[3], "db_index": None}
+
     def _drop(self, schema_editor: Any, model: type[models.Model], how: dict[str, bool]) -> None:
         """Drop the index of this column alone, as `AlterField` finds it."""
         field = cast("models.ForeignKey[Any, Any]", model._meta.get_field(self.name))
         kept = {index.name for index in model._meta.indexes}
         names = schema_editor._constraint_names(
-            model, [field.column], index=True, type_=models.Index.suffix, exclude=kept
+            model, [field.column], index=True, unique=False, type_=models.Index.suffix, exclude=kept
         )
         for name in names:
             schema_editor.execute(schema_editor._delete_index_sql(model, name, **how))

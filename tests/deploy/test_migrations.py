@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
@@ -18,6 +19,7 @@ NEVER: dict[type[Operation], str] = {
     migrations.RenameModel: "the old version uses the old table",
     migrations.AlterModelTable: "the old version uses the old table",
     migrations.AddIndex: "holds up writes on PostgreSQL: AddIndexOnline of common.online",
+    AddIndexConcurrently: "SQLite has no such index: AddIndexOnline of common.online",
     migrations.AddConstraint: "holds up writes and refuses the old version's rows: NOT VALID first",
 }
 # Of two steps the second one: a version later, when no process uses the column or table any more.
@@ -42,7 +44,8 @@ def problem(operation: Operation) -> str:
         fills = field.null or field.many_to_many or field.db_default is not models.NOT_PROVIDED
         return "" if fills else "the old version inserts rows without it: null=True or db_default"
     if isinstance(operation, DropForeignKeyIndex):
-        return ""
+        kept = operation.field.deconstruct()[3].get("db_index", True)
+        return "say db_index=False" if kept else ""
     if isinstance(operation, migrations.AlterField) and not operation.field.null:
         return "may refuse the old version's rows: say in EXPECTED why it does not"
     return ""
@@ -61,8 +64,9 @@ def problems() -> Iterator[str]:
                     continue
                 if why := problem(operation):
                     yield f"{app}.{name}: {operation.describe()}: {why}"
-                if isinstance(operation, ONLINE) and migration.atomic:
-                    yield f"{app}.{name}: {operation.describe()}: PostgreSQL wants atomic = False"
+            online = [isinstance(operation, ONLINE) for operation in migration.operations]
+            if any(online) and (migration.atomic or not all(online)):
+                yield f"{app}.{name}: give the operations of common.online a migration with atomic = False"
 
 
 def test_new_migrations_run_beside_the_version_before() -> None:
@@ -86,6 +90,11 @@ TEXT = models.TextField
             migrations.AddIndex("chat", models.Index(fields=["topic"], name="by_topic")),
             "AddIndexOnline",
         ),
+        (
+            AddIndexConcurrently("chat", models.Index(fields=["topic"], name="by_topic")),
+            "AddIndexOnline",
+        ),
+        (DropForeignKeyIndex("label", "chat", models.ForeignKey("chat", models.PROTECT)), "db_index=False"),
         (
             migrations.AddConstraint("chat", models.UniqueConstraint(fields=["topic"], name="one_topic")),
             "NOT VALID",

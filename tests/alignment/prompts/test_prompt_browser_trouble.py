@@ -10,6 +10,7 @@ from evaluation.models.prompts import PromptDraft
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.prompt_pages import (
+    EDIT,
     SAVED,
     TEXT,
     decided,
@@ -89,6 +90,27 @@ def test_what_the_server_never_got_is_in_the_page_again_after_a_reload(
     expect(editor.get_by_label("Tone", exact=True)).to_have_value("Nearly lost.")
     expect(status(editor)).to_have_text(SAVED)
     assert "Nearly lost." in stored()
+    forgive(console, "ERR_FAILED")
+
+
+def test_what_was_just_typed_wins_over_what_the_server_never_got(
+    editor: Page, live_server: LiveServer, console: list[str]
+) -> None:
+    held: list[Route] = []
+    opened(editor, live_server)
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    editor.on("dialog", lambda dialog: dialog.accept())
+    write(editor, "Tone", "Calm.")
+    write(editor, "Audience", "Raters.")
+    expect(status(editor)).to_contain_text("retrying")
+    editor.unroute("**/api/criteria/*/draft/")
+    editor.route("**/prompts/editor.js", lambda route: held.append(route))
+    editor.goto(live_server.url + EDIT, wait_until="commit")
+    write(editor, "Tone", "Cheerful.")  # before the script runs
+    held.pop().continue_()
+    expect(status(editor)).to_have_text(SAVED)
+    assert "\n# Tone\nCheerful.\n" in stored()
+    assert "\n# Audience\nRaters.\n" in stored()
     forgive(console, "ERR_FAILED")
 
 

@@ -73,19 +73,25 @@ function resume() {
   const { sections } = saved.content;
   const whole = panes.some(({ name }) => name === "text");
   // It may come from the other view: sections, or the whole text.
-  if (!sections && !whole) return location.replace("?as=markdown");
-  if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
+  if (!sections && !whole) return leave("?as=markdown");
+  if (sections && whole && $("#as-sections")) return leave(location.pathname);
   const texts = whole ? { text: sections ? joined(sections) : saved.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
   for (const pane of panes) {
-    pane.value = texts[pane.name];
+    if (pane.value === pane.defaultValue) pane.value = texts[pane.name]; // else it was just typed
     compare(pane);
   }
   draft.resume(saved);
 }
 
+function leave(address) {
+  leaving = true;
+  location.replace(address);
+}
+
 // What was typed before this script ran.
 function catchUp() {
+  if (leaving) return;
   for (const pane of panes.filter(({ value, defaultValue }) => value !== defaultValue)) {
     if (!draft.unsaved) draft.edited();
     compare(pane);
