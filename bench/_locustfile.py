@@ -90,7 +90,10 @@ class Client(FastHttpUser):  # type: ignore[misc]
             with self.client.request(
                 method, path, name=name, headers=headers, catch_response=True, **options
             ) as answer:
-                if (answer.status_code or 0) not in PLAN["repeat"]:
+                status = answer.status_code or 0
+                if status < 400 and answer.request_meta["exception"]:
+                    status = 0  # cut within the body
+                if status not in PLAN["repeat"]:
                     return answer
                 again += 1
                 answer.success()

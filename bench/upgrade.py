@@ -3,7 +3,7 @@
 The version of `LACE_UPGRADE_FROM` (a commit or tag, by default the one before the newest migration) serves
 raters and programs on PostgreSQL and Valkey. Meanwhile this version migrates the database, serves others
 beside the old one, takes its place, and gives it back. Only what finds no server is sent again.
-`LACE_UPGRADE_SECONDS=10` shortens each step.
+`LACE_UPGRADE_SECONDS=20` shortens each step.
 """
 
 import os
@@ -65,7 +65,7 @@ def figures() -> Iterator[Figure]:
     print(f"from {commit}; {found.again} requests sent again", file=sys.stderr)
     yield Figure("migrations", migrations, 1, "", floor=True)
     for title, count in saved.items():
-        yield Figure(f"labels saved, {title}", count, 1, "", floor=True)
+        yield Figure(f"revisions of labels, {title}", count, 1, "", floor=True)
     yield Figure("labels saved by the new version beside the old one", len(beside.saved), 1, "", floor=True)
     title = f"{len(found.saved) + len(beside.saved):,} labels, {runs['runs']} runs"
     yield Figure(f"{title}: labels lost", lost, 0, "")
@@ -106,7 +106,7 @@ def git(*words: str) -> bytes:
 
 
 def work(place: Office) -> int:
-    """Let the crowds work for a while; how many labels are stored meanwhile."""
+    """Let the crowds work for a while; how many revisions of labels are stored meanwhile."""
     before = stored(place)
     time.sleep(SECONDS)
     if place.crowds[0].over:
