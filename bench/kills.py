@@ -35,17 +35,10 @@ def figures() -> Iterator[Figure]:
         begun = time.monotonic()
         runs = runs_end(place.site, within=2 * ENDS_WITHIN)
         spent = time.monotonic() - begun
-        lost, doubled = place.lost(found)
+        harm = place.harm(runs, found, title=f"{len(killed)} × kill -9, ")
     print(f"killed: {', '.join(killed)}; {found.again} requests sent again", file=sys.stderr)
-    for error in found.errors[:10]:
-        print(f"{error['scenario']}, {error['name']}: {error['error']} {error['text']}", file=sys.stderr)
-    title = f"{len(killed)} × kill -9, {len(found.saved):,} labels, {runs['runs']} runs"
-    yield Figure(f"{title}: labels lost", lost, 0, "")
-    yield Figure("labels doubled", doubled, 0, "")
-    yield Figure("verdicts lost", runs["missing"], 0, "")
-    yield Figure("verdicts doubled", runs["doubled"], 0, "")
-    yield Figure("runs that failed or did not end", len(runs["working"]) + len(runs["failed"]), 0, "")
-    yield Figure("requests refused", len(found.errors), 0, "")
+    found.tell_errors()
+    yield from harm
     yield Figure("until the last run ended", spent, ENDS_WITHIN, "s")
 
 
@@ -54,8 +47,7 @@ def kill(place: Office, crowd: Crowd) -> list[str]:
     draw, killed = Random(7), []
     for number in range(KILLS):
         time.sleep(EVERY * (0.5 + draw.random()))
-        if crowd.over:
-            raise RuntimeError("the crowd has gone")
+        crowd.must_work()
         word = VICTIMS[number % len(VICTIMS)]
         with suppress(psutil.NoSuchProcess, RuntimeError):
             child = place.site.child(word)

@@ -50,7 +50,6 @@ def tell(found: Result, *, since: float) -> None:
     for (who, name), one in found.requests(since=since).items():
         times = f"{one.p50:.0f} | {one.p95:.0f} | {one.worst:.0f}"
         print(f"| {who} | {name} | {one.requests:,} | {times} |", file=sys.stderr)
-    for error in found.errors[:20]:
-        print(f"{error['scenario']}, {error['name']}: {error['error']} {error['text']}", file=sys.stderr)
+    found.tell_errors(20)
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     print(f"load average {load}, {os.cpu_count()} cores", file=sys.stderr, flush=True)

@@ -43,8 +43,7 @@ def figures() -> Iterator[Figure]:
             time.sleep(BEGUN)
             file = place.folder / f"{number}.zip"
             backups.append(in_child("restore", "backed_up", {"file": str(file)}, place.site.environment))
-            if crowd.over:
-                raise RuntimeError("the crowd has gone")
+            crowd.must_work()
         found = crowd.end(stop=True, timeout=120)
         yield Figure("requests refused meanwhile", len(found.errors), 0, "")
         sizes = [backup["labels"] for backup in backups]

@@ -58,22 +58,15 @@ def figures() -> Iterator[Figure]:
             saved["old version again"] = work(place)
             found = crowd.end(stop=True, timeout=120)
             runs = runs_end(place.site, within=2 * ENDS_WITHIN)
-            lost, doubled = place.lost(found, beside)
-    errors = [*found.errors, *beside.errors]
-    for error in errors[:10]:
-        print(f"{error['scenario']}, {error['name']}: {error['error']} {error['text']}", file=sys.stderr)
+            harm = place.harm(runs, found, beside)
+    for result in (found, beside):
+        result.tell_errors()
     print(f"from {commit}; {found.again} requests sent again", file=sys.stderr)
     yield Figure("migrations", migrations, 1, "", floor=True)
     for title, count in saved.items():
         yield Figure(f"revisions of labels, {title}", count, 1, "", floor=True)
     yield Figure("labels saved by the new version beside the old one", len(beside.saved), 1, "", floor=True)
-    title = f"{len(found.saved) + len(beside.saved):,} labels, {runs['runs']} runs"
-    yield Figure(f"{title}: labels lost", lost, 0, "")
-    yield Figure("labels doubled", doubled, 0, "")
-    yield Figure("verdicts lost", runs["missing"], 0, "")
-    yield Figure("verdicts doubled", runs["doubled"], 0, "")
-    yield Figure("runs that failed or did not end", len(runs["working"]) + len(runs["failed"]), 0, "")
-    yield Figure("requests refused", len(errors), 0, "")
+    yield from harm
 
 
 # ---------- versions ----------
@@ -109,8 +102,7 @@ def work(place: Office) -> int:
     """Let the crowds work for a while; how many revisions of labels are stored meanwhile."""
     before = stored(place)
     time.sleep(SECONDS)
-    if place.crowds[0].over:
-        raise RuntimeError("the crowd has gone")
+    place.crowds[0].must_work()
     return stored(place) - before
 
 
