@@ -22,6 +22,7 @@ from locust.exception import StopUser
 
 PLAN = json.loads(Path(os.environ["LACE_CROWD"]).read_text(encoding="utf-8"))
 THINK = PLAN["think"]
+ENDPOINT = PLAN.get("endpoint", "")  # an older version's plan may have none
 NUMBERS = itertools.count(1)
 NAMES = {role: itertools.cycle(names) for role, names in PLAN["accounts"].items()}
 TOKENS = itertools.cycle(PLAN["tokens"])
@@ -323,7 +324,7 @@ class Program(Client):
     def judge(self) -> None:
         """A run of two chats, until it has ended."""
         self.number += 1
-        body = {"set": PLAN["set"], "engine": "direct", "endpoint": PLAN["endpoint"], "limit": 2}
+        body = {"set": PLAN["set"], "engine": "direct", "endpoint": ENDPOINT, "limit": 2}
         body["replicate"] = self.draw.randrange(3000)
         answer = self.call("POST", "/api/runs/", "start a run", json=body)
         if answer.status_code not in (200, 202):

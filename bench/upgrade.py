@@ -66,6 +66,7 @@ def figures() -> Iterator[Figure]:
     for title, count in saved.items():
         yield Figure(f"revisions of labels, {title}", count, 1, "", floor=True)
     yield Figure("labels saved by the new version beside the old one", len(beside.saved), 1, "", floor=True)
+    yield Figure("runs", runs["runs"], 1, "", floor=True)
     yield from harm
 
 
